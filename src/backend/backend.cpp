@@ -2,14 +2,14 @@
 
 #include "backend/cpu/code.hpp"
 #include "backend/cpu/level.hpp"
-#include "backend/cpu/microkernel.hpp"
+#include "backend/cpu/product_layout.hpp"
 #include "backend/cpu/schedule.hpp"
 #include "base/error.hpp"
 
 namespace ingot {
 namespace {
 
-constexpr Backend kCpu{cpu::level_for, cpu::schedule, cpu::microkernels, cpu::generate_code};
+constexpr Backend kCpu{cpu::level_for, cpu::schedule, cpu::why_no_code, cpu::generate_code};
 
 }  // namespace
 

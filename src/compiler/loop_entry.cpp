@@ -31,11 +31,6 @@ Shape fixed_sizes(const loop::Buffer& b) {
   return sizes;
 }
 
-std::string text_of(const loop::ProductTypes& types, const loop::Product::Block& block) {
-  return text("block ", block.rows, " by ", block.columns, " as ", short_name_of(types.rows), " * ", short_name_of(types.columns),
-              " in ", short_name_of(types.sums));
-}
-
 }  // namespace
 
 ProgramNames names_of(const loop::Program& program, const std::map<std::string, Tensor>& tensors) {
@@ -78,15 +73,12 @@ LoweredEntry entry_of(const loop::Program& program, const ProgramNames& names) {
 
 void require_microkernels(const loop::Program& program, const std::vector<Target>& targets) {
   for (const Target& target : targets) {
-    const std::vector<loop::Microkernel> all = backend_of(target).microkernels(target);
-    std::string known;
-    for (const loop::Microkernel& m : all) known += text(known.empty() ? "" : "; ", text_of(m.types, m.block));
+    const Backend& backend = backend_of(target);
     loop::each_step(program.steps, [&](const loop::Step& s) {
       const auto* k = std::get_if<loop::Kernel>(&s);
       if (!k || !k->product) return;
-      const loop::Microkernel wanted{k->product->types, k->product->block};
-      INGOT_REQUIRE(std::ranges::find(all, wanted) != all.end(), "kernel ", k->name, ": ", target.cpu,
-                    " has no code for a product of ", text_of(wanted.types, wanted.block), "; it has ", known,
+      const std::optional<std::string> why = backend.why_no_code(*k->product, target);
+      INGOT_REQUIRE(!why, "kernel ", k->name, ": ", target.cpu, " ", *why,
                     ". Name the processor that the text was scheduled for (--target, --cpu), or compile the text of an earlier "
                     "stage (--dump-after lower), which is scheduled for this one");
     });

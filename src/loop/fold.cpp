@@ -24,9 +24,8 @@ bool any_has_symbol(const std::vector<Expr>& all) { return std::any_of(all.begin
 // and what is made has a fixed size.
 bool is_the_same_at_all_sizes(const Kernel& k) {
   if (any_has_symbol(k.outer) || has_symbol(k.scratch_bytes)) return false;
-  if (const auto& p = k.product;
-      p &&
-      (any_has_symbol(p->k) || any_has_symbol({p->rows_offset, p->panel, p->columns_offset, p->first_column, p->strip_width})))
+  if (const auto& x = k.product; x && (any_has_symbol(x->k) || any_has_symbol(x->vars) ||
+                                       std::ranges::any_of(x->offsets(), [](const Expr* e) { return has_symbol(*e); })))
     return false;
   return std::all_of(k.nests.begin(), k.nests.end(), [](const Nest& n) {
     return !any_has_symbol(n.vars) && std::none_of(n.folds.begin(), n.folds.end(), [](const Fold& f) {

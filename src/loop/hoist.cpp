@@ -16,7 +16,8 @@ void each_expression(const Kernel& k, const F& f) {
   f(k.scratch_bytes);
   if (const auto& x = k.product) {
     extents(x->k);
-    for (const Expr& e : {x->panel.arg(0), x->rows_offset, x->columns_offset, x->first_column, x->strip_width}) f(e);
+    extents(x->vars);
+    for (const Expr* e : x->offsets()) f(*e);
   }
   for (const Nest& n : k.nests) {
     extents(n.vars);

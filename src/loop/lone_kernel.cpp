@@ -40,9 +40,9 @@ void each_access(const Kernel& k, const F& f) {
     });
   };
   if (const auto& x = k.product)
-    for (const auto& [buffer, offset] : {std::pair(x->rows, x->rows_offset), std::pair(x->columns, x->columns_offset)}) {
-      f(buffer, offset);
-      loads(offset);
+    for (const Product::Element* e : {&x->rows, &x->columns, &x->sums}) {
+      f(e->buffer, e->offset);
+      loads(e->offset);
     }
   for (const Nest& n : k.nests) {
     for (const Fold& fold : n.folds) loads(fold.body);
@@ -122,16 +122,10 @@ Kernel renumbered(const Kernel& k, const std::vector<int>& buffers, const std::v
   r.across = k.across;
   for (const Expr& v : k.outer) r.outer.push_back(anew.variable(v));
   r.scratch_bytes = anew.of(k.scratch_bytes);
-  if (k.product) {
-    Product x = *k.product;
-    x.panel = anew.variable(x.panel);
-    for (Expr& k : x.k) k = anew.variable(k);
-    x.rows_offset = anew.offset(x.rows, x.rows_offset);
-    x.columns_offset = anew.offset(x.columns, x.columns_offset);
-    for (Expr* e : {&x.first_column, &x.strip_width}) *e = anew.of(*e);
-    for (int* b : {&x.rows, &x.columns, &x.strip}) *b = anew.buffer(*b);
-    r.product = std::move(x);
-  }
+  r.product = k.product;
+  if (auto& x = r.product)
+    for (std::vector<Expr>* vars : {&x->vars, &x->k})
+      for (Expr& v : *vars) v = anew.variable(v);
   for (const Nest& n : k.nests) {
     Nest& to = r.nests.emplace_back();
     for (const Expr& v : n.vars) to.vars.push_back(anew.variable(v));
@@ -140,6 +134,11 @@ Kernel renumbered(const Kernel& k, const std::vector<int>& buffers, const std::v
       to.folds.push_back({anew.tmp(f.tmp), f.how, to.vars, body});
     }
     for (const Store& s : n.stores) to.stores.push_back({anew.buffer(s.out), anew.offset(s.out, s.offset), anew.of(s.value)});
+  }
+  if (auto& x = r.product) {
+    for (Expr* v : {&x->row, &x->column}) *v = anew.variable(*v);
+    for (Product::Element* e : {&x->rows, &x->columns, &x->sums})
+      *e = {anew.buffer(e->buffer), anew.offset(e->buffer, e->offset)};
   }
   return r;
 }
@@ -166,8 +165,10 @@ std::vector<const void*> ingredients(const LoneKernel& k) {
   number(k.kernel.product.has_value());
   if (const auto& x = k.kernel.product) {
     exprs(x->k);
-    exprs({x->rows_offset, x->panel, x->columns_offset, x->first_column, x->strip_width});
-    for (const int n : {x->rows, x->columns, x->strip, x->block.rows, x->block.columns, static_cast<int>(x->place)}) number(n);
+    exprs(x->vars);
+    exprs({x->row, x->column, x->rows.offset, x->columns.offset, x->sums.offset});
+    for (const int n : {x->rows.buffer, x->columns.buffer, x->sums.buffer, static_cast<int>(x->place)}) number(n);
+    number(static_cast<int64_t>(std::hash<std::string>()(x->microkernel)));
     for (const DType t : {x->types.rows, x->types.columns, x->types.sums}) number(static_cast<int64_t>(t));
   }
   for (const Nest& n : k.kernel.nests) {
@@ -218,7 +219,7 @@ int64_t size_of_code(const Kernel& k) {
   const auto add = [&](const Expr& e) {
     if (e.valid()) visit(e, [&](const Expr&) { nodes++; });
   };
-  if (k.product) nodes += 4 * int64_t{k.product->block.rows};
+  if (k.product) nodes += 4 * k.product->row.arg(0)->i;
   for (const Nest& n : k.nests) {
     for (const Fold& f : n.folds) add(f.body);
     for (const Store& s : n.stores) add(s.offset), add(s.value);

@@ -400,27 +400,31 @@ class Parser {
     rest.expect(" = ");
     return {out, offset, parse(rest.all(), scope)};
   }
+  Product::Element element(string_view text, const Names& scope) const {
+    Rest rest(text);
+    const int of = buffer(rest.up_to("["));
+    const Expr offset = integer(rest.inside('[', ']'), scope, "an index");
+    rest.end();
+    return {of, offset};
+  }
   Product product(Rest rest, const Names& kernel) const {
     Product x;
     Names scope = Names::within(kernel);
-    x.strip = buffer(rest.before(" by "));
-    x.strip_width = integer(rest.before(" = "), names_, "a width");
-    x.rows = buffer(rest.up_to("["));
-    const string_view rows = rest.inside('[', ']');
-    rest.expect(" * ");
-    x.columns = buffer(rest.up_to("["));
-    const string_view columns = rest.inside('[', ']');
-    rest.expect(" over ");
+    const string_view sums = rest.before(" = "), rows = rest.before(" * "), columns = rest.before(" over ");
     x.k = variables(rest.before(" as "), scope);
     x.types.rows = dtype_from_name(rest.before(" * "));
     x.types.columns = dtype_from_name(rest.before(" in "));
-    x.types.sums = dtype_from_name(rest.before("; panels "));
-    x.panel = variable(rest.before(" at "), scope);
-    x.rows_offset = integer(rows, scope, "an index");
-    x.columns_offset = integer(columns, scope, "an index");
-    x.first_column = integer(rest.before("; block "), scope, "a column");
-    x.block.rows = static_cast<int>(number(rest.before(" by ")));
-    x.block.columns = static_cast<int>(number(rest.all()));
+    x.types.sums = dtype_from_name(rest.up_to("; "));
+    if (rest.take("; for ")) x.vars = variables(rest.up_to("; "), scope);
+    rest.expect("; rows ");
+    x.row = variable(rest.before(", columns "), scope);
+    x.column = variable(rest.before(" by "), scope);
+    x.microkernel = rest.up_to(" ");
+    INGOT_REQUIRE(!x.microkernel.empty(), "expected the name of a microkernel, found the end of the line");
+    rest.end();
+    x.rows = element(rows, scope);
+    x.columns = element(columns, scope);
+    x.sums = element(sums, scope);
     return x;
   }
 

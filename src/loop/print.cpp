@@ -131,10 +131,11 @@ class Printer {
     line(n.vars.empty() ? "do" : "for ", ranges(n.vars), ": ", s);
   }
   void product(const Product& x) {
-    line("product ", name(x.strip), " by ", x.strip_width, " = ", name(x.rows), "[", x.rows_offset, "] * ", name(x.columns), "[",
-         x.columns_offset, "] over ", ranges(x.k), " as ", short_name_of(x.types.rows), " * ", short_name_of(x.types.columns),
-         " in ", short_name_of(x.types.sums), "; panels ", ranges({x.panel}), " at ", x.first_column, "; block ", x.block.rows,
-         " by ", x.block.columns);
+    const auto element = [&](const Product::Element& e) { return text(name(e.buffer), "[", e.offset, "]"); };
+    line("product ", element(x.sums), " = ", element(x.rows), " * ", element(x.columns), " over ", ranges(x.k), " as ",
+         short_name_of(x.types.rows), " * ", short_name_of(x.types.columns), " in ", short_name_of(x.types.sums),
+         x.vars.empty() ? "" : "; for ", ranges(x.vars), "; rows ", ranges({x.row}), ", columns ", ranges({x.column}), " by ",
+         x.microkernel);
   }
 
   std::string argument(const KernelCall::Argument& a) const {

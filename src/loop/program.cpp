@@ -31,9 +31,9 @@ struct Uses {
   void operator()(const Kernel& k) {
     if (k.product) {
       const Product& x = *k.product;
-      read.push_back(x.rows);
-      read.push_back(x.columns);
-      written.push_back(x.strip);
+      read.push_back(x.rows.buffer);
+      read.push_back(x.columns.buffer);
+      written.push_back(x.sums.buffer);
     }
     for (const Nest& n : k.nests) {
       for (const Fold& f : n.folds) collect_loads(f.body, read);

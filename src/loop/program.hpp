@@ -89,36 +89,31 @@ struct ProductTypes {
   bool operator==(const ProductTypes&) const = default;
 };
 
-// Sums of products for a few rows and some columns: strip[r, column] = Σ over k of a(k, r) * b(k,
-// column). A microkernel of the machine makes a block of them at a time: all the rows, and a panel
-// of columns.
+// Sums of products: for all values of vars, row and column, sums = Σ over all values of k of
+// rows * columns. What they are of, and where each of them lies, is the same on every machine; the
+// sums of all rows and columns are made together, by code of the machine's that it knows by name.
+// For which types and extents there is such code, and how the factors must lie for it, its backend
+// says.
 struct Product {
-  struct Block {
-    int rows = 0, columns = 0;
-
-    bool operator==(const Block&) const = default;
+  // The element at this distance from the buffer's first.
+  struct Element {
+    int buffer = -1;
+    Expr offset;
   };
 
   ProductTypes types;
-  Block block;
   std::vector<Expr> k;
-  int rows = -1;  // the buffer of a, where the elements of the rows lie one after the other
-  Expr rows_offset;  // of the first row's element, for k
-  int columns = -1;  // the buffer of b, where the elements of a panel lie one after the other
-  Expr panel;  // the variable of the panels
-  Expr columns_offset;  // of a panel's first element, for k
-  Expr first_column;  // of a panel; panels may overlap
-  int strip = -1;  // of the type of the sums, or of a wider one where each is a sum of many (kTermsInFloat)
-  Expr strip_width;
+  std::vector<Expr> vars;  // one value after the other; a sum may be made again
+  Expr row, column;  // their extents are numbers
+  Element rows;  // of vars, k and row
+  Element columns;  // of vars, k and column
+  // Of vars, row and column. The buffer is of the type of the sums, or of a wider one where each is
+  // a sum of many (kTermsInFloat).
+  Element sums;
+  std::string microkernel;  // the name of the code
   std::size_t place = 0;  // how many of the kernel's nests come before it
-};
 
-// A machine's code for sums of products of these types, a block at a time.
-struct Microkernel {
-  ProductTypes types;
-  Product::Block block;
-
-  bool operator==(const Microkernel&) const = default;
+  std::vector<const Expr*> offsets() const { return {&rows.offset, &columns.offset, &sums.offset}; }
 };
 
 // For all values of `outer`, each on its own and in any order: the nests, one after the other, and

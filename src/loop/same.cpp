@@ -20,10 +20,10 @@ bool same(const Nest& a, const Nest& b) {
   };
   return same(a.vars, b.vars) && std::ranges::equal(a.folds, b.folds, same_fold) && same(a.stores, b.stores);
 }
+bool same(const Product::Element& a, const Product::Element& b) { return a.buffer == b.buffer && same(a.offset, b.offset); }
 bool same(const Product& a, const Product& b) {
-  return same(a.k, b.k) && a.rows == b.rows && same(a.rows_offset, b.rows_offset) && a.columns == b.columns &&
-         same(a.panel, b.panel) && same(a.columns_offset, b.columns_offset) && same(a.first_column, b.first_column) &&
-         a.strip == b.strip && same(a.strip_width, b.strip_width) && a.types == b.types && a.block == b.block &&
+  return a.types == b.types && same(a.k, b.k) && same(a.vars, b.vars) && same(a.row, b.row) && same(a.column, b.column) &&
+         same(a.rows, b.rows) && same(a.columns, b.columns) && same(a.sums, b.sums) && a.microkernel == b.microkernel &&
          a.place == b.place;
 }
 bool same(const KernelCall::Argument& a, const KernelCall::Argument& b) {

@@ -93,7 +93,7 @@ class Layouts {
       key.push_back(pack.value);
       for (const auto* sizes : {&c.vars, &c.folds[0].vars}) key.insert(key.end(), sizes->begin(), sizes->end());
       const auto [known, is_new] = made_.try_emplace(std::move(key), pack.out);
-      for (int* b : {&product.kernel.product->rows, &product.kernel.product->columns})
+      for (int* b : {&product.kernel.product->rows.buffer, &product.kernel.product->columns.buffer})
         if (*b == pack.out) *b = known->second;
       return !is_new;
     });

@@ -32,9 +32,15 @@ class Form {
     number(kernel.product.has_value());
     if (const auto& x = kernel.product) {
       variables(x->k);
-      for (const Expr& e : {x->rows_offset, x->panel, x->columns_offset, x->first_column, x->strip_width}) add(e);
-      for (const int n : {x->rows, x->columns, x->strip, x->block.rows, x->block.columns, static_cast<int>(x->place)})
-        number(static_cast<uint64_t>(n));
+      variables(x->vars);
+      exactly(x->row);
+      exactly(x->column);
+      for (const Product::Element* e : {&x->rows, &x->columns, &x->sums}) {
+        number(static_cast<uint64_t>(e->buffer));
+        add(e->offset);
+      }
+      number(std::hash<std::string>()(x->microkernel));
+      number(x->place);
       for (const DType t : {x->types.rows, x->types.columns, x->types.sums}) number(static_cast<uint64_t>(t));
     }
     for (const Nest& n : kernel.nests) {
@@ -176,11 +182,10 @@ std::optional<SizedKernel> sized_kernel(const std::vector<const LoneKernel*>& me
   join([](auto& k) -> auto& { return k.kernel.scratch_bytes; });
   if (r.kernel.product) {
     join_list(r.kernel.product->k, [](const LoneKernel& k) -> auto& { return k.kernel.product->k; });
-    join([](auto& k) -> auto& { return k.kernel.product->rows_offset; });
-    join([](auto& k) -> auto& { return k.kernel.product->panel; });
-    join([](auto& k) -> auto& { return k.kernel.product->columns_offset; });
-    join([](auto& k) -> auto& { return k.kernel.product->first_column; });
-    join([](auto& k) -> auto& { return k.kernel.product->strip_width; });
+    join([](auto& k) -> auto& { return k.kernel.product->rows.offset; });
+    join_list(r.kernel.product->vars, [](const LoneKernel& k) -> auto& { return k.kernel.product->vars; });
+    join([](auto& k) -> auto& { return k.kernel.product->columns.offset; });
+    join([](auto& k) -> auto& { return k.kernel.product->sums.offset; });
   }
   for (std::size_t n = 0; n < r.kernel.nests.size(); n++) {
     join_list(r.kernel.nests[n].vars, [n](const LoneKernel& k) -> auto& { return k.kernel.nests[n].vars; });

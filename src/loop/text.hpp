@@ -13,7 +13,7 @@
 //       for i1 < 4: row.0[i1] = exp(x[4*i0 + i1] - %0); %1 += exp(x[4*i0 + i1] - %0)
 //       for i1 < 4: softmax[4*i0 + i1] = row.0[i1]/%1
 //     kernel mm parallel i0 < 2 across scratch 1024
-//       product strip by 12 = a[48*i0 + 4*i1] * b[12*i1 + 48*i2] over i1 < 4 as f32 * f32 in f32; panels i2 < 3 at 12*i2; block 4 by 12
+//       product sums[36*i3 + 12*i2 + i4] = a[48*i0 + 4*i1 + i3] * b[12*i1 + 48*i2 + i4] over i1 < 4 as f32 * f32 in f32; for i2 < 3; rows i3 < 4, columns i4 < 12 by fma.4x12
 //     call ingot_k_sort_rows(int 6, sum_1, {1, s0, 1, 1}, (s0), &sorted, null)
 //     eager aten::topk "aten.topk.default(%0, 3, -1, True, True)" (sum_1; s0) -> (topk.0, topk.1) u0 = size 0 of 1
 //     u0 = counted[0]

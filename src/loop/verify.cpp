@@ -1,6 +1,7 @@
 #include "loop/verify.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -104,40 +105,42 @@ class Verifier {
     }
   }
 
-  // Of the rows' factor a block reads as many elements as it has rows, of the columns' as many as
-  // columns, wherever it begins.
   void check(const Product& x, const Kernel& k) {
     INGOT_REQUIRE(!k.across, where_,
                   ": a product is made for each value of the parallel variables, so that the kernel cannot be "
                   "'across' the last of them");
-    INGOT_REQUIRE(x.block.rows > 0 && x.block.columns > 0, where_, ": expected a block of at least 1 by 1, found ", x.block.rows,
-                  " by ", x.block.columns);
-    require_product_type(x.rows, x.types.rows, "the rows");
-    require_product_type(x.columns, x.types.columns, "the columns");
-    const DType sums = buffer(x.strip).dtype;
+    for (const Expr& n : {x.row.arg(0), x.column.arg(0)})
+      INGOT_REQUIRE(n.is_const() && n->i > 0, where_,
+                    ": expected a number of rows, and one of columns, of the product that are made together, found ", n);
+    require_product_type(x.rows.buffer, x.types.rows, "the rows");
+    require_product_type(x.columns.buffer, x.types.columns, "the columns");
+    const DType sums = buffer(x.sums.buffer).dtype;
     INGOT_REQUIRE(
         sums == x.types.sums || (is_floating(sums) && is_floating(x.types.sums) && size_of(sums) > size_of(x.types.sums)), where_,
-        ": expected '", buffer(x.strip).name, "', which has the sums, to be of type ", short_name_of(x.types.sums),
+        ": expected '", buffer(x.sums.buffer).name, "', which has the sums, to be of type ", short_name_of(x.types.sums),
         " or wider, found ", short_name_of(sums));
-    require_size(x.strip_width, "the width of the strip");
     std::vector<Expr> vars = k.outer;
-    for (const Expr& v : x.k) require_extent(v);
-    require_extent(x.panel);
-    vars.push_back(x.panel);
-    require_panel(x.strip, x.first_column, x.block.columns, x.strip_width, vars);
-    const Expr last_row = (x.block.rows - 1) * x.strip_width;
-    require_panel(x.strip, x.first_column + last_row, x.block.columns, elements_of(buffer(x.strip)), vars);
-    vars.insert(vars.end(), x.k.begin(), x.k.end());
-    require_panel(x.rows, x.rows_offset, x.block.rows, elements_of(buffer(x.rows)), vars);
-    require_panel(x.columns, x.columns_offset, x.block.columns, elements_of(buffer(x.columns)), vars);
+    for (const auto* more : {&x.k, &x.vars})
+      for (const Expr& v : *more) require_extent(v), vars.push_back(v);
+    vars.insert(vars.end(), {x.row, x.column});
+    require_apart(x, k);
+    for (const Product::Element* e : {&x.rows, &x.columns, &x.sums})
+      require_inside(e->buffer, e->offset, elements_of(buffer(e->buffer)), vars);
+  }
+  // Sums of one row end where those of the next begin.
+  void require_apart(const Product& x, const Kernel& k) const {
+    const std::optional<Expr> width = stride(x.sums.offset, x.row);
+    if (!width) return;
+    std::vector<Expr> within = x.vars, vars = k.outer;
+    within.push_back(x.column);
+    vars.insert(vars.end(), within.begin(), within.end());
+    const Expr sum = substitute(x.sums.offset, x.row, Expr(0));
+    const Expr first = substitute(sum, within, std::vector<Expr>(within.size(), Expr(0)));
+    require_inside(x.sums.buffer, sum - first, *width, vars);
   }
   void require_product_type(int b, DType type, const char* what) const {
     INGOT_REQUIRE(buffer(b).dtype == type, where_, ": expected '", buffer(b).name, "', which has ", what,
                   " of the product, to be of type ", short_name_of(type), ", found ", short_name_of(buffer(b).dtype));
-  }
-  void require_panel(int b, const Expr& first, int count, const Expr& end, const std::vector<Expr>& vars) const {
-    require_inside(b, first, end, vars);
-    require_inside(b, first + (count - 1), end, vars);
   }
 
   void check(const KernelCall& c) {

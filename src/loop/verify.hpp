@@ -15,9 +15,9 @@ namespace ingot::loop {
 // - buffers and symbols are there before they are read: given, or written and decided by an earlier
 //   step;
 // - scratch memory is a kernel's own, and large enough for what lies in it;
-// - indices and the blocks of products lie inside of the buffers, tried where they are smallest and
-//   largest, and at all values of a few variables (loop/reach.hpp), for fixed sizes and some sizes
-//   that the guards allow.
+// - indices lie inside of the buffers, and the sums of one row of a product before those of the
+//   next, tried where they are smallest and largest, and at all values of a few variables
+//   (loop/reach.hpp), for fixed sizes and some sizes that the guards allow.
 // Indices that data decide, or that a check or a condition guards, are the author's: a loop program
 // is as close to the machine as its code. Which products a machine has code for, its backend says
 // (backend/backend.hpp).

@@ -65,23 +65,28 @@ TEST_F(LoopCli, DumpsOfStagesCompile) {
 
 // A text that is scheduled has products of the machine that it was scheduled for.
 TEST_F(LoopCli, ProductsOfOtherMachinesAreRefused) {
-  const auto product = [](const std::string& type, int rows, int columns) {
+  // `row` is what a row is multiplied by in the rows' factor.
+  const auto product = [](const std::string& type, int rows, int columns, const std::string& row = "") {
     const std::string width = std::to_string(columns), height = std::to_string(rows);
-    return "program main()\n  input a: " + type + "[16, " + height + "]\n  input b: " + type + "[16, " + width + "]\n" +
+    return "program main()\n  input a: " + type + "[32, " + height + "]\n  input b: " + type + "[16, " + width + "]\n" +
            "  output y: f32[" + height + ", " + width + "]\n  scratch strip: f32[" + height + ", " + width + "] at 0\n" +
-           "  kernel mm parallel i0 < 1 scratch 8192\n    product strip by " + width + " = a[" + height + "*i1] * b[" + width +
-           "*i1] over i1 < 16 as " + type + " * " + type + " in f32; panels i2 < 1 at 0; block " + height + " by " + width +
-           "\n    for i3 < " + height + ", i4 < " + width + ": y[" + width + "*i3 + i4] = strip[" + width + "*i3 + i4]\n";
+           "  kernel mm parallel i0 < 1 scratch 8192\n    product strip[" + width + "*i3 + i4] = a[" + height + "*i1 + " + row +
+           "i3] * b[" + width + "*i1 + i4] over i1 < 16 as " + type + " * " + type + " in f32; rows i3 < " + height +
+           ", columns i4 < " + width + " by fma." + height + "x" + width + "\n    for i3 < " + height + ", i4 < " + width +
+           ": y[" + width + "*i3 + i4] = strip[" + width + "*i3 + i4]\n";
   };
   const std::string v3 = "--target x86_64 --cpu x86-64-v3 ", text = product("f32", 6, 16);
   const Ran right = compile(text, v3);
   EXPECT_EQ(right.status, 0) << right.err;
   fs::remove(file("p.so"));
   const std::tuple<std::string, std::string, std::string> wrong[] = {
-      {product("bf16", 6, 16), v3, "kernel mm: x86-64-v3 has no code for a product of block 6 by 16 as bf16 * bf16 in f32"},
-      {product("f32", 5, 16), v3, "it has block 6 by 16 as f32 * f32 in f32; block 4 by 24 as f32 * f32 in f32"},
-      {text, "--target x86_64 --cpu x86-64", "x86-64 has no code for a product of block 6 by 16"},
-      {text, "--target x86_64 --cpu x86-64-v3 --cpu x86-64-v4", "x86-64-v4 has no code"},
+      {product("bf16", 6, 16), v3, "kernel mm: x86-64-v3 has no fma.6x16 for 6 rows by 16 columns as bf16 * bf16 in f32"},
+      {product("f32", 5, 16), v3,
+       "it has fma.6x16 for 6 rows by 16 columns as f32 * f32 in f32; fma.4x24 for 4 rows by 24 columns as f32 * f32 in f32"},
+      {product("f32", 6, 16, "2*"), v3,
+       "x86-64-v3 has fma.6x16 for factors of which the elements of rows, and of columns, lie one"},
+      {text, "--target x86_64 --cpu x86-64", "x86-64 has no fma.6x16 for 6 rows by 16 columns"},
+      {text, "--target x86_64 --cpu x86-64-v3 --cpu x86-64-v4", "x86-64-v4 has no fma.6x16"},
       {product("f32", 4, 24), "--target aarch64", "Name the processor that the text was scheduled for"},
   };
   for (const auto& [program, options, why] : wrong) {

@@ -37,11 +37,14 @@ loop::Program scheduled_product(const char* cpu, std::string_view element, std::
 }
 
 TEST(Backend, MicrokernelsAreByTypeAndProcessor) {
-  using Blocks = std::vector<Product::Block>;
-  EXPECT_EQ(cpu::microkernels(parse_target("aarch64"), kFloat), (Blocks{{8, 12}, {12, 8}, {6, 16}}));
-  EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v4"), kFloat), (Blocks{{12, 32}, {8, 48}}));
-  EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v3"), kFloat), (Blocks{{6, 16}, {4, 24}}));
-  EXPECT_EQ(cpu::microkernels(parse_target("x86_64"), kFloat), (Blocks{{4, 8}}));
+  using All = std::vector<cpu::Microkernel>;
+  EXPECT_EQ(cpu::microkernels(parse_target("aarch64"), kFloat),
+            (All{{"fma.8x12", kFloat, 8, 12}, {"fma.12x8", kFloat, 12, 8}, {"fma.6x16", kFloat, 6, 16}}));
+  EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v4"), kFloat),
+            (All{{"fma.12x32", kFloat, 12, 32}, {"fma.8x48", kFloat, 8, 48}}));
+  EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v3"), kFloat),
+            (All{{"fma.6x16", kFloat, 6, 16}, {"fma.4x24", kFloat, 4, 24}}));
+  EXPECT_EQ(cpu::microkernels(parse_target("x86_64"), kFloat), (All{{"mul_add.4x8", kFloat, 4, 8}}));
   for (const ProductTypes& none : {ProductTypes{DType::bf16, DType::bf16, DType::f32},
                                    {DType::u8, DType::i8, DType::i32},
                                    {DType::f32, DType::f32, DType::f64},
@@ -50,13 +53,14 @@ TEST(Backend, MicrokernelsAreByTypeAndProcessor) {
 }
 
 TEST(Backend, ContractionsAskForAMicrokernel) {
-  for (const auto& [cpu, block] : {std::pair{"x86-64-v3", Product::Block{4, 24}}, std::pair{"x86-64", Product::Block{4, 8}}})
+  for (const auto& [cpu, name] : {std::pair{"x86-64-v3", "fma.4x24"}, std::pair{"x86-64", "mul_add.4x8"}})
     for (const char* element : {"f32", "bf16"}) {  // what is wider in the sum is multiplied as such
       const loop::Program p = scheduled_product(cpu, element, "f32");
       const Product* x = product_of(p);
       ASSERT_TRUE(x) << to_text(p);
       EXPECT_EQ(x->types, kFloat);
-      EXPECT_EQ(x->block, block) << to_text(p);
+      EXPECT_EQ(x->microkernel, name) << to_text(p);
+      EXPECT_FALSE(backend_of(parse_target("x86_64", cpu)).why_no_code(*x, parse_target("x86_64", cpu))) << to_text(p);
     }
 }
 

@@ -37,7 +37,7 @@ constexpr std::string_view kEverything =
     for i1 < 4: %1 += exp(x[4*i0 + i1] - %0); row.0[i1] = cast(f64, %0)
     do: sum_1[i0] = %1
   kernel mm parallel i0 < 2, i3 < min(s0, 8) across scratch 64*s0
-    product row.0 by 12 = x[48*i0 + 4*i1] * w[12*i1 + 48*i2] over i1 < 4 as f32 * bf16 in f64; panels i2 < 3 at 12*i2; block 4 by 12
+    product row.0[12*i2 + 36*i4 + i5] = x[48*i0 + 4*i1 + i4] * w[12*i1 + 48*i2 + i5] over i1 < 4 as f32 * bf16 in f64; for i2 < 3; rows i4 < 4, columns i5 < 12 by fma.4x12
     do: %0 and= 0.0 < x[i0]; flag[0] = %0
   kernel nothing
   call ingot_k_sort_rows(int 6, sum_1, {1, s0, 1, 1}, (s0), {}, &picked, null)
@@ -71,7 +71,9 @@ TEST(LoopText, SaysEverything) {
   EXPECT_TRUE(same(p.numbers[1], p.symbols[1]));
   const auto& mm = std::get<Kernel>(p.steps[4]);
   EXPECT_EQ(mm.product->place, 0u);
-  EXPECT_EQ(mm.product->block, (Product::Block{4, 12}));
+  EXPECT_EQ(mm.product->microkernel, "fma.4x12");
+  EXPECT_TRUE(mm.product->row.arg(0).is_const(4));
+  EXPECT_TRUE(mm.product->column.arg(0).is_const(12));
   EXPECT_EQ(mm.product->types, (ProductTypes{DType::f32, DType::bf16, DType::f64}));
   EXPECT_TRUE(mm.across);
   EXPECT_EQ(std::get<EagerCall>(p.steps[7]).text, "aten.topk.default(%0, \"a) -> (b\", 3)");
@@ -162,11 +164,19 @@ TEST(LoopText, ErrorsNameLineAndWhatWasExpected) {
       {"  if true\n    check true else \"\"\n", "expected 'else', as far to the right as the step that it belongs to"},
       {"      check true else \"\"\n", "expected a step of the program, two spaces to the right"},
       {"  call f(x, &nobody)\n", "there is no buffer 'nobody'"},
-      {"  kernel k\n    product y by 1 = x[0] * x[0] over i0 < 1 as f32 * f32 in f32; panels i1 < 1 at 0; block 1 by one\n",
-       "expected a number, found 'one'"},
-      {"  kernel k\n    product y by 1 = x[0] * x[0] over i0 < 1; panels i1 < 1 at 0; block 1 by 1\n",
+      {"  kernel k\n    product y[0] = x[0] * x[0] over i0 < 1 as f32 * f32 in f32; rows i1 < one, columns i2 < 1 by fma\n",
+       "unknown name 'one'"},
+      {"  kernel k\n    product y[0] = x[0] * x[0] over i0 < 1 as f32 * f32 in f32; for i1 < 1; columns i2 < 1 by fma\n",
+       "expected '; rows '"},
+      {"  kernel k\n    product y[0] = x[0] * x[0] over i0 < 1 as f32 * f32 in f32; rows i1 < 1, columns i2 < 1\n",
+       "expected ' by ' in 'i2 < 1"},
+      {"  kernel k\n    product y[0] = x[0] * x[0] over i0 < 1 as f32 * f32 in f32; rows i1 < 1, columns i2 < 1 by \n",
+       "expected the name of a microkernel"},
+      {"  kernel k\n    product y[0] = x[0] * x over i0 < 1 as f32 * f32 in f32; rows i1 < 1, columns i2 < 1 by fma\n",
+       "expected '[', found the end of the line"},
+      {"  kernel k\n    product y[0] = x[0] * x[0] over i0 < 1; rows i1 < 1, columns i2 < 1 by fma\n",
        "expected ' as ' in 'i0 < 1"},
-      {"  kernel k\n    product y by 1 = x[0] * x[0] over i0 < 1 as f32 * f33 in f32; panels i1 < 1 at 0; block 1 by 1\n", "f33"},
+      {"  kernel k\n    product y[0] = x[0] * x[0] over i0 < 1 as f32 * f33 in f32; rows i1 < 1, columns i2 < 1 by fma\n", "f33"},
   };
   for (const auto& [steps, wanted] : cases) EXPECT_NE(says(steps).find(wanted), std::string::npos) << says(steps);
   EXPECT_NE(error_of([] { parse_program(""); }).find("line 1: expected a program, found nothing"), std::string::npos);

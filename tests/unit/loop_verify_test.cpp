@@ -39,27 +39,27 @@ const std::string kProduct = R"loop(program main()
   output y: f32[8, 48]
   scratch strip: f32[4, 48] at 0
   kernel mm parallel i0 < 2 scratch 768
-    product strip by 48 = a[64*i0 + 4*i1] * b[24*i1 + 384*i2] over i1 < 16 as f32 * f32 in f32; panels i2 < 2 at 24*i2; block 4 by 24
+    product strip[24*i2 + 48*i3 + i4] = a[64*i0 + 4*i1 + i3] * b[24*i1 + 384*i2 + i4] over i1 < 16 as f32 * f32 in f32; for i2 < 2; rows i3 < 4, columns i4 < 24 by fma.4x24
     for i3 < 4, i4 < 48: y[192*i0 + 48*i3 + i4] = strip[48*i3 + i4]
 )loop";
 
 TEST(LoopVerify, BlocksOfProductsLieInTheirBuffers) {
   EXPECT_NO_THROW(verify(parse_program(kProduct)));
   expect_refused(replaced(kProduct, "a[64*i0", "a[65*i0"), "kernel mm: expected an index of 'a' below 128, found 128");
-  expect_refused(replaced(kProduct, "a[64*i0 + 4*i1]", "a[64*i0 + 4*i1 - 1]"), "expected an index of 'a' below 128, found -1");
+  expect_refused(replaced(kProduct, "a[64*i0 + 4*i1", "a[64*i0 + 4*i1 - 1"), "expected an index of 'a' below 128, found -1");
   expect_refused(replaced(kProduct, "b[24*i1", "b[24*i1 + 1"), "expected an index of 'b' below 768, found 768");
-  expect_refused(replaced(kProduct, "over i1 < 16", "over i1 < 17"), "expected an index of 'a' below 128, found 128");
-  expect_refused(replaced(kProduct, "i2 < 2 at 24*i2", "i2 < 2 at 25*i2"), "expected an index of 'strip' below 48, found 48");
-  expect_refused(replaced(kProduct, "strip by 48", "strip by 47"), "expected an index of 'strip' below 47, found 47");
-  expect_refused(replaced(kProduct, "strip by 48", "strip by 49"), "expected an index of 'strip' below 192, found 194");
-  expect_refused(replaced(kProduct, "block 4 by 24", "block 0 by 24"), "expected a block of at least 1 by 1, found 0 by 24");
+  expect_refused(replaced(kProduct, "over i1 < 16", "over i1 < 17"), "expected an index of 'a' below 128, found 131");
+  expect_refused(replaced(kProduct, "strip[24*i2", "strip[25*i2"), "expected an index of 'strip' below 48, found 48");
+  expect_refused(replaced(kProduct, "48*i3 + i4] = a", "47*i3 + i4] = a"), "expected an index of 'strip' below 47, found 47");
+  expect_refused(replaced(kProduct, "48*i3 + i4] = a", "49*i3 + i4] = a"), "expected an index of 'strip' below 192, found 194");
+  expect_refused(replaced(kProduct, "rows i3 < 4", "rows i3 < 0"), "expected a number of rows, and one of columns");
 }
 
 TEST(LoopVerify, ProductsAreOfTheTypesOfTheirBuffers) {
   expect_refused(replaced(kProduct, "as f32 * f32", "as bf16 * f32"),
                  "expected 'a', which has the rows of the product, to be of type bf16, found f32");
   expect_refused(replaced(kProduct, "as f32 * f32", "as f32 * bf16"), "expected 'b', which has the columns of the product");
-  expect_refused(replaced(kProduct, "in f32; panels", "in f64; panels"), "to be of type f64 or wider, found f32");
+  expect_refused(replaced(kProduct, "in f32; for", "in f64; for"), "to be of type f64 or wider, found f32");
   // Many sums are added up in something wider.
   std::string wide = replaced(replaced(kProduct, "strip: f32", "strip: f64"), "scratch 768", "scratch 1536");
   wide = replaced(wide, "= strip[48*i3 + i4]", "= cast(f32, strip[48*i3 + i4])");

@@ -8,10 +8,12 @@
 
 #include "backend/cpu/blocks.hpp"
 #include "backend/cpu/kernel_decisions.hpp"
+#include "backend/cpu/product_layout.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/index.hpp"
 #include "base/long_sum.hpp"
+#include "codegen/accumulate.hpp"
 #include "codegen/expression.hpp"
 
 namespace ingot::cpu {
@@ -23,34 +25,6 @@ using loop::Nest;
 using loop::Place;
 using loop::Store;
 using Value = llvm::Value*;
-
-ExprOp operation_of(Accumulate how) {
-  switch (how) {
-    case Accumulate::sum: return ExprOp::Add;
-    case Accumulate::product: return ExprOp::Mul;
-    case Accumulate::min: return ExprOp::Min;
-    case Accumulate::max: return ExprOp::Max;
-    case Accumulate::all: return ExprOp::And;
-    case Accumulate::any: return ExprOp::Or;
-  }
-  return ExprOp::Add;
-}
-
-// What a fold over nothing gives.
-llvm::Constant* identity(llvm::Type* type, Accumulate how, DType t) {
-  const bool lowest = how == Accumulate::max, highest = how == Accumulate::min;
-  if (is_floating(t)) {
-    if (lowest || highest) return llvm::ConstantFP::getInfinity(type, lowest);
-    return llvm::ConstantFP::get(type, how == Accumulate::product ? 1 : 0);
-  }
-  const unsigned bits = type->getScalarSizeInBits();
-  const bool has_sign = is_signed_integral(t);
-  if (highest)
-    return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits));
-  if (lowest)
-    return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits));
-  return llvm::ConstantInt::get(type, how == Accumulate::product || how == Accumulate::all ? 1 : 0);
-}
 
 class KernelEmitter {
  public:
@@ -303,12 +277,14 @@ class KernelEmitter {
   // A block's rows times all panels, each block of sums in registers from first to last product.
   void emit_product(const loop::Product& x) {
     INGOT_ENSURE(x.types.rows == x.types.sums && x.types.columns == x.types.sums, "no microkernel adds to sums of another type");
-    const auto height = static_cast<std::size_t>(x.block.rows), vectors = static_cast<std::size_t>(x.block.columns / lanes_);
+    const std::optional<ProductLayout> l = layout_of(x);
+    INGOT_ENSURE(l, "no microkernel is for factors that lie so");
+    const std::size_t height = at(l->rows), vectors = at(l->columns / lanes_);
     llvm::Type* element_type = register_type(context_, x.types.sums);
     llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
     const llvm::Align align(static_cast<uint64_t>(size_of(x.types.sums)));
-    Value strip = pointers_[at(x.strip)], strip_width = expressions_.emit(x.strip_width);
-    llvm::Type* sum_type = memory_type(context_, program_.buffers[at(x.strip)].dtype);  // float, or double for many blocks
+    Value strip = pointers_[at(x.sums.buffer)], strip_width = expressions_.emit(l->strip_width);
+    llvm::Type* sum_type = memory_type(context_, program_.buffers[at(x.sums.buffer)].dtype);  // float, or double for many blocks
     llvm::Type* sum_vector = llvm::FixedVectorType::get(sum_type, static_cast<unsigned>(lanes_));
     const std::optional<Blocks> blocks = blocks_of(example_.product->k, kTermsOfOneSum);
     std::vector<llvm::AllocaInst*> sums, totals;  // of a block of k; of all of them, where there are several
@@ -319,13 +295,13 @@ class KernelEmitter {
     auto vector_at = [&](llvm::Type* type, Value first_element, std::size_t v) {
       return element(type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
     };
-    scalar_loops(std::span(&x.panel, 1), [&] {
+    scalar_loops(x.vars, [&] {
       for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
       for (llvm::AllocaInst* t : totals) b_.CreateStore(llvm::Constant::getNullValue(sum_vector), t);
       auto multiply = [&] {
         std::vector<Value> b;
-        Value rows = element(element_type, pointers_[at(x.rows)], expressions_.emit(x.rows_offset));
-        Value columns = element(element_type, pointers_[at(x.columns)], expressions_.emit(x.columns_offset));
+        Value rows = element(element_type, pointers_[at(x.rows.buffer)], expressions_.emit(l->rows_offset));
+        Value columns = element(element_type, pointers_[at(x.columns.buffer)], expressions_.emit(l->columns_offset));
         for (std::size_t v = 0; v < vectors; v++)
           b.push_back(b_.CreateAlignedLoad(vector, vector_at(element_type, columns, v), align));
         for (std::size_t r = 0; r < height; r++) {
@@ -344,7 +320,7 @@ class KernelEmitter {
           b_.CreateStore(llvm::Constant::getNullValue(vector), sums[k]);
         }
       });
-      Value column = expressions_.emit(x.first_column);
+      Value column = expressions_.emit(l->first_sum);
       for (std::size_t k = 0; k < sums.size(); k++) {
         Value row = element(sum_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(k / vectors), strip_width), column));
         Value total = blocks ? b_.CreateLoad(sum_vector, totals[k]) : b_.CreateLoad(vector, sums[k]);
@@ -422,7 +398,7 @@ class KernelEmitter {
   llvm::AllocaInst* make_accumulator(llvm::Type* type, int lanes, Accumulate how, DType t) {
     if (lanes > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
     llvm::AllocaInst* a = local(type);
-    b_.CreateStore(identity(type, how, t), a);
+    b_.CreateStore(identity_of(type, how, t), a);
     return a;
   }
   Accumulator make_accumulator(const Fold& f, int lanes, bool in_blocks) {

@@ -125,21 +125,22 @@ bool reads_constants(const Program& p, const Expr& e) {
 
 // The one with which the fewest sums are computed that nobody looks at, as far as the sizes are
 // known.
-Product::Block choose_microkernel(const std::vector<Product::Block>& all, const Expr& rows, const Expr& columns) {
+Microkernel choose_microkernel(const std::vector<Microkernel>& all, const Expr& rows, const Expr& columns) {
   auto padded = [](const Expr& n, int64_t unit) { return n.is_const() ? (n->i + unit - 1) / unit * unit : 1; };
-  auto work = [&](const Product::Block& b) { return padded(rows, b.rows) * padded(columns, b.columns); };
+  auto work = [&](const Microkernel& m) { return padded(rows, m.rows) * padded(columns, m.columns); };
   return *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return work(a) < work(b); });
 }
 
 class ProductBuilder {
  public:
-  ProductBuilder(Program& p, const Computation& c, const Contraction& f, const std::vector<Product::Block>& microkernels)
+  ProductBuilder(Program& p, const Computation& c, const Contraction& f, const std::vector<Microkernel>& microkernels)
       : program_(p), c_(c), f_(f), fold_(c.folds[0]), rows_(count_of(f.rows)), columns_(count_of(f.columns)),
         length_(count_of(fold_.vars)), name_(p.buffers[at(c.out)].name) {
-    x_.types = f.types;
-    x_.block = choose_microkernel(microkernels, rows_, columns_);
-    width_ = x_.block.columns;
-    height_ = x_.block.rows;
+    const Microkernel m = choose_microkernel(microkernels, rows_, columns_);
+    x_.types = m.types;
+    x_.microkernel = m.name;
+    width_ = m.columns;
+    height_ = m.rows;
   }
 
   ProductSteps build() {
@@ -160,10 +161,12 @@ class ProductBuilder {
     const Expr block = variable(ceil_div(rows_, height_));
     kernel.outer.push_back(block);
     const bool is_short = length_.is_const() && length_->i <= kTermsInFloat;
-    x_.strip = add_scratch(".strip", is_short ? f_.types.sums : DType::f64, {Expr(height_), x_.strip_width});
-    if (is_shared) x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows) + flattened_index(x_.k) * height_;
+    x_.sums.buffer = add_scratch(".strip", is_short ? f_.types.sums : DType::f64, {Expr(height_), strip_width_});
+    if (is_shared)
+      x_.rows.offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows.buffer) + flattened_index(x_.k) * height_;
     else own_rows(height_ * block);
     sums(height_ * block, columns_here, sum_column);
+    add_block();
     kernel.product = std::move(x_);
     return std::move(steps_);
   }
@@ -177,11 +180,20 @@ class ProductBuilder {
   std::string name_;
   int64_t width_, height_;
   ProductSteps steps_;
-  Product x_;
+  Product x_;  // its offsets are those of a block's first elements until the block's variables are added
+  Expr panel_, first_column_, strip_width_;  // panels may overlap
   int64_t next_ = 0;
   std::vector<Expr> from_, to_;  // the computation's variables, in the kernel
 
   Expr variable(const Expr& extent) { return Expr::index(next_++, extent); }
+  void add_block() {
+    x_.vars = {panel_};
+    x_.row = variable(Expr(height_));
+    x_.column = variable(Expr(width_));
+    x_.rows.offset = x_.rows.offset + x_.row;
+    x_.columns.offset = x_.columns.offset + x_.column;
+    x_.sums.offset = first_column_ + strip_width_ * x_.row + x_.column;
+  }
   void add_outer(const Expr& v) {
     steps_.kernel.outer.push_back(variable(v.arg(0)));
     from_.push_back(v);
@@ -256,11 +268,11 @@ class ProductBuilder {
       panels_before = block * floor_div(floor_div(columns_, all) * cut, width_);
     }
     const Expr columns = cut > 0 ? floor_div(columns_, all) * here : columns_;
-    x_.panel = variable(ceil_div(columns, width_));
-    x_.columns_offset =
-        pack(".packed", f_.b, f_.columns, width_, panels_before + x_.panel, x_.columns) + flattened_index(x_.k) * width_;
-    x_.first_column = width_ * x_.panel;
-    x_.strip_width = cut > 0 ? floor_div(columns_, all) * cut : ceil_div(columns_, width_) * width_;
+    panel_ = variable(ceil_div(columns, width_));
+    x_.columns.offset =
+        pack(".packed", f_.b, f_.columns, width_, panels_before + panel_, x_.columns.buffer) + flattened_index(x_.k) * width_;
+    first_column_ = width_ * panel_;
+    strip_width_ = cut > 0 ? floor_div(columns_, all) * cut : ceil_div(columns_, width_) * width_;
     for (std::size_t i = 0; i < f_.columns.size(); i++) {
       columns_here.push_back(variable(i == 0 ? here : f_.columns[i].arg(0)));
       from_.push_back(f_.columns[i]);
@@ -276,11 +288,10 @@ class ProductBuilder {
     const Expr start = is_cut ? r.block * steps_.kernel.outer.back() : Expr(0);
     const Expr here = all->i % r.block == 0 ? Expr(r.block) : min(Expr(r.block), all - start);
     const Expr span = (here - 1) * r.strides[0] + r.within;
-    x_.panel = variable(ceil_div(span, width_));
+    panel_ = variable(ceil_div(span, width_));
     // The last panel ends where the columns do.
-    x_.first_column =
-        r.span(r.block) % width_ == 0 && here.is_const() ? width_ * x_.panel : min(width_ * x_.panel, span - width_);
-    x_.strip_width = r.span(r.block);
+    first_column_ = r.span(r.block) % width_ == 0 && here.is_const() ? width_ * panel_ : min(width_ * panel_, span - width_);
+    strip_width_ = r.span(r.block);
     std::vector<Expr> from = from_, to = to_;
     for (std::size_t i = 0; i < r.vars.size(); i++) {
       from.push_back(r.vars[i]);
@@ -291,8 +302,7 @@ class ProductBuilder {
       to.push_back(x_.k[i]);
     }
     const Expr b = with_offsets(program_, substitute(f_.b, from, to));
-    x_.columns = static_cast<int>(b->i);
-    x_.columns_offset = b.arg(0) + x_.first_column;
+    x_.columns = {static_cast<int>(b->i), b.arg(0) + first_column_};
     sum_column = 0;
     for (std::size_t i = 0; i < r.vars.size(); i++) {
       columns_here.push_back(variable(i == 0 ? here : r.vars[i].arg(0)));
@@ -304,8 +314,7 @@ class ProductBuilder {
 
   // Rows past the last are computed as the last, and nobody looks at them.
   void own_rows(const Expr& first_row) {
-    x_.rows = add_scratch(".rows", f_.types.rows, {length_, Expr(height_)});
-    x_.rows_offset = flattened_index(x_.k) * height_;
+    x_.rows = {add_scratch(".rows", f_.types.rows, {length_, Expr(height_)}), flattened_index(x_.k) * height_};
     Nest n;
     std::vector<Expr> from = from_, to = to_;
     for (const Expr& v : fold_.vars) {
@@ -316,7 +325,7 @@ class ProductBuilder {
     const Expr k = flattened_index(n.vars), local = variable(Expr(height_));
     n.vars.push_back(local);
     unflatten(f_.rows, min(first_row + local, rows_ - 1), from, to);
-    n.stores.push_back({x_.rows, k * height_ + local, with_offsets(program_, substitute(f_.a, from, to))});
+    n.stores.push_back({x_.rows.buffer, k * height_ + local, with_offsets(program_, substitute(f_.a, from, to))});
     steps_.kernel.nests.push_back(std::move(n));
     x_.place = 1;
   }
@@ -333,8 +342,9 @@ class ProductBuilder {
     // The sum is an element of the strip, which has its offset already: only the other loads get
     // theirs.
     const Expr tmp = Expr::tmp(-1, f_.types.sums);
-    const Buffer& strip = program_.buffers[at(x_.strip)];
-    const Expr sum = cast(f_.types.sums, Expr::load(x_.strip, strip.dtype, {local * x_.strip_width + sum_column}, strip.name));
+    const Buffer& strip = program_.buffers[at(x_.sums.buffer)];
+    const Expr sum =
+        cast(f_.types.sums, Expr::load(x_.sums.buffer, strip.dtype, {local * strip_width_ + sum_column}, strip.name));
     from_.push_back(fold_.tmp);
     to_.push_back(tmp);
     const Expr value = substitute(with_offsets(program_, substitute(c_.value, from_, to_)), tmp, sum);
@@ -350,9 +360,9 @@ std::optional<ProductSteps> as_product(Program& p, const Computation& c, const T
   if (!f || is_fewer(count_of(f->rows), kFewestRows) || is_fewer(count_of(f->columns), kFewestColumns) ||
       is_fewer(count_of(c.folds[0].vars), kShortestSum))
     return std::nullopt;
-  const std::vector<Product::Block> blocks = microkernels(target, f->types);
-  if (blocks.empty()) return std::nullopt;
-  return ProductBuilder(p, c, *f, blocks).build();
+  const std::vector<Microkernel> own = microkernels(target, f->types);
+  if (own.empty()) return std::nullopt;
+  return ProductBuilder(p, c, *f, own).build();
 }
 
 }  // namespace ingot::cpu

@@ -55,8 +55,9 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
   int64_t slots = 0;
   for (const Nest& n : kernel.nests) slots += slots_of(n);
   if (const auto& x = kernel.product) {
-    int64_t terms = 2 * int64_t{x->block.rows} * x->block.columns * guess(x->panel.arg(0));
-    for (const Expr& k : x->k) terms *= guess(k.arg(0));
+    int64_t terms = 2 * guess(x->row.arg(0)) * guess(x->column.arg(0));
+    for (const auto* vars : {&x->vars, &x->k})
+      for (const Expr& v : *vars) terms *= guess(v.arg(0));
     slots += terms;
   }
   if (kernel.across) slots = slots * std::min(tasks.chunk, guess(extent(whole))) / lanes;

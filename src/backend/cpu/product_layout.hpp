@@ -1,0 +1,30 @@
+// How a product lies in memory for a microkernel of this backend.
+//
+// Elements of the rows of a block lie one after the other for each k, and so do those of a panel of
+// columns. The sums are in a strip: as many rows as a block has, each as wide as all panels
+// together, which are made one after the other. So the loop program says it in offsets; here they
+// are taken apart again.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "codegen/target.hpp"
+#include "loop/program.hpp"
+
+namespace ingot::cpu {
+
+struct ProductLayout {
+  int64_t rows, columns;  // of a block
+  Expr rows_offset, columns_offset;  // of a block's first elements, for k
+  Expr first_sum;  // of a block
+  Expr strip_width;  // from one row of sums to the next, of symbols alone
+};
+
+// Nothing where the product lies in another way.
+std::optional<ProductLayout> layout_of(const loop::Product& x);
+
+// Why there is no code for a product, as the rest of a sentence about the processor; nothing where
+// there is.
+std::optional<std::string> why_no_code(const loop::Product& x, const Target& target);
+
+}  // namespace ingot::cpu
