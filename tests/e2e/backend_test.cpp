@@ -36,25 +36,54 @@ loop::Program scheduled_product(const char* cpu, std::string_view element, std::
   return p;
 }
 
+using Microkernels = std::vector<cpu::Microkernel>;
+
 TEST(Backend, MicrokernelsAreByTypeAndProcessor) {
-  using All = std::vector<cpu::Microkernel>;
-  EXPECT_EQ(cpu::microkernels(parse_target("aarch64"), kFloat),
-            (All{{"fma.8x12", kFloat, 8, 12}, {"fma.12x8", kFloat, 12, 8}, {"fma.6x16", kFloat, 6, 16}}));
-  EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v4"), kFloat),
-            (All{{"fma.12x32", kFloat, 12, 32}, {"fma.8x48", kFloat, 8, 48}}));
-  EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v3"), kFloat),
-            (All{{"fma.6x16", kFloat, 6, 16}, {"fma.4x24", kFloat, 4, 24}}));
-  EXPECT_EQ(cpu::microkernels(parse_target("x86_64"), kFloat), (All{{"mul_add.4x8", kFloat, 4, 8}}));
+  const auto of = [](const Target& target) { return of_types(cpu::microkernels(target), kFloat); };
+  EXPECT_EQ(of(parse_target("aarch64")),
+            (Microkernels{{"fma.8x12", kFloat, 8, 12}, {"fma.12x8", kFloat, 12, 8}, {"fma.6x16", kFloat, 6, 16}}));
+  EXPECT_EQ(of(parse_target("x86_64", "x86-64-v4")), (Microkernels{{"fma.12x32", kFloat, 12, 32}, {"fma.8x48", kFloat, 8, 48}}));
+  EXPECT_EQ(of(parse_target("x86_64", "x86-64-v3")), (Microkernels{{"fma.6x16", kFloat, 6, 16}, {"fma.4x24", kFloat, 4, 24}}));
+  EXPECT_EQ(of(parse_target("x86_64")), (Microkernels{{"mul_add.4x8", kFloat, 4, 8}}));
   for (const ProductTypes& none : {ProductTypes{DType::bf16, DType::bf16, DType::f32},
                                    {DType::u8, DType::i8, DType::i32},
                                    {DType::f32, DType::f32, DType::f64},
                                    {DType::f64, DType::f64, DType::f64}})
-    EXPECT_TRUE(cpu::microkernels(native_target(), none).empty());
+    EXPECT_TRUE(of_types(cpu::microkernels(native_target()), none).empty());
+}
+
+TEST(Backend, ARowOfTheTableIsForTypesAProcessorAndAGroupOfK) {
+  constexpr ProductTypes kHalf{DType::bf16, DType::bf16, DType::f32}, kBytes{DType::u8, DType::i8, DType::i32},
+      kDouble{DType::f64, DType::f64, DType::f64};
+  const cpu::MicrokernelRow table[] = {
+      {"dot2", kHalf, 2, Arch::x86_64, "avx512bf16", {{12, 2}}},
+      {"dot4", kBytes, 4, Arch::x86_64, "avx512vnni", {{12, 2}, {8, 3}}},
+      {"dot4_of_pairs", kBytes, 2, Arch::x86_64, "avx2", {{6, 2}}},
+      {"fma", kFloat, 1, Arch::x86_64, "fma", {{6, 2}}},
+      {"sdot", kBytes, 4, Arch::aarch64, "", {{8, 3}}},
+      {"fma", kDouble, 1, Arch::aarch64, "", {{8, 3}}},
+  };
+  const auto of = [&](const Target& target, const ProductTypes& types) {
+    return of_types(cpu::microkernels(target, table), types);
+  };
+  const Target v3 = parse_target("x86_64", "x86-64-v3"), v4 = parse_target("x86_64", "x86-64-v4"),
+               rapids = parse_target("x86_64", "sapphirerapids"), arm = parse_target("aarch64");
+  EXPECT_EQ(of(rapids, kHalf), (Microkernels{{"dot2.12x32", kHalf, 12, 32, 2}}));
+  EXPECT_EQ(of(rapids, kBytes), (Microkernels{{"dot4.12x32", kBytes, 12, 32, 4}, {"dot4.8x48", kBytes, 8, 48, 4}}));
+  EXPECT_EQ(of(v3, kBytes), (Microkernels{{"dot4_of_pairs.6x16", kBytes, 6, 16, 2}}));
+  EXPECT_EQ(of(v3, kFloat), (Microkernels{{"fma.6x16", kFloat, 6, 16, 1}}));
+  EXPECT_EQ(of(arm, kBytes), (Microkernels{{"sdot.8x12", kBytes, 8, 12, 4}}));
+  EXPECT_EQ(of(arm, kDouble), (Microkernels{{"fma.8x6", kDouble, 8, 6, 1}}));
+  EXPECT_TRUE(of(v3, kHalf).empty());
+  EXPECT_TRUE(of(v4, kHalf).empty());
+  EXPECT_TRUE(of(v4, kDouble).empty());
+  EXPECT_TRUE(of(arm, kFloat).empty());
+  EXPECT_TRUE(of(parse_target("x86_64"), kFloat).empty());
 }
 
 TEST(Backend, ContractionsAskForAMicrokernel) {
   for (const auto& [cpu, name] : {std::pair{"x86-64-v3", "fma.4x24"}, std::pair{"x86-64", "mul_add.4x8"}})
-    for (const char* element : {"f32", "bf16"}) {  // what is wider in the sum is multiplied as such
+    for (const char* element : {"f32", "bf16"}) { // what is wider in the sum is multiplied as such
       const loop::Program p = scheduled_product(cpu, element, "f32");
       const Product* x = product_of(p);
       ASSERT_TRUE(x) << to_text(p);
@@ -73,8 +102,9 @@ TEST(Backend, WithoutAMicrokernelLoopsMakeTheSums) {
   }
 }
 
-// A kernel as for another machine: blocks in any order, what they share in scratch memory, threads
-// side by side. It is a loop program as any other, so that it runs here.
+// A kernel as for another machine: blocks in any order, what they share in
+// scratch memory, threads side by side. It is a loop program as any other, so
+// that it runs here.
 constexpr std::string_view kTransposed = R"loop(program main(s0 >= 1)
   input x: f32[s0, 32]
   output t: f32[32, s0]
@@ -110,5 +140,5 @@ TEST_F(BackendRun, TakesAKernelThatIsAText) {
   }
 }
 
-}  // namespace
-}  // namespace ingot
+} // namespace
+} // namespace ingot

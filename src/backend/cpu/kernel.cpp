@@ -12,7 +12,6 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/index.hpp"
-#include "base/long_sum.hpp"
 #include "codegen/accumulate.hpp"
 #include "codegen/expression.hpp"
 
@@ -278,7 +277,7 @@ class KernelEmitter {
   void emit_product(const loop::Product& x) {
     INGOT_ENSURE(x.types.rows == x.types.sums && x.types.columns == x.types.sums, "no microkernel adds to sums of another type");
     const std::optional<ProductLayout> l = layout_of(x);
-    INGOT_ENSURE(l, "no microkernel is for factors that lie so");
+    INGOT_ENSURE(l && l->k_group == 1, "no microkernel is for factors that lie so");
     const std::size_t height = at(l->rows), vectors = at(l->columns / lanes_);
     llvm::Type* element_type = register_type(context_, x.types.sums);
     llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
@@ -286,7 +285,7 @@ class KernelEmitter {
     Value strip = pointers_[at(x.sums.buffer)], strip_width = expressions_.emit(l->strip_width);
     llvm::Type* sum_type = memory_type(context_, program_.buffers[at(x.sums.buffer)].dtype);  // float, or double for many blocks
     llvm::Type* sum_vector = llvm::FixedVectorType::get(sum_type, static_cast<unsigned>(lanes_));
-    const std::optional<Blocks> blocks = blocks_of(example_.product->k, kTermsOfOneSum);
+    const std::optional<Blocks> blocks = blocks_of(*example_.product);
     std::vector<llvm::AllocaInst*> sums, totals;  // of a block of k; of all of them, where there are several
     for (std::size_t k = 0; k < height * vectors; k++) sums.push_back(local(vector));
     for (std::size_t k = 0; blocks && k < sums.size(); k++) totals.push_back(local(sum_vector));
@@ -313,7 +312,7 @@ class KernelEmitter {
           }
         }
       };
-      loops_in_blocks(x.k, blocks, multiply, [&] {
+      loops_in_blocks(l->steps, blocks, multiply, [&] {
         for (std::size_t k = 0; k < sums.size(); k++) {
           Value sum = b_.CreateFPCast(b_.CreateLoad(vector, sums[k]), sum_vector);
           b_.CreateStore(b_.CreateFAdd(b_.CreateLoad(sum_vector, totals[k]), sum), totals[k]);

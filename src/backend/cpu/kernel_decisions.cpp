@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/product_layout.hpp"
 #include "base/dtype.hpp"
 #include "base/long_sum.hpp"
 
@@ -57,7 +58,7 @@ std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kern
     all.push_back(b ? static_cast<int64_t>(b->level) : -1);
     all.push_back(b ? b->size : -1);
   };
-  if (kernel.product) add(blocks_of(kernel.product->k, kTermsOfOneSum));
+  if (kernel.product) add(blocks_of(*kernel.product));
   const int step = kernel.across ? 1 : copies_of(target) * lanes_of(program, kernel, target);
   for (const Nest& n : kernel.nests) add(blocks_for(n, step));
   return all;

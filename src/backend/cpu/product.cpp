@@ -141,16 +141,18 @@ class ProductBuilder {
     x_.microkernel = m.name;
     width_ = m.columns;
     height_ = m.rows;
+    k_group_ = m.k_group;
   }
 
   ProductSteps build() {
-    const std::optional<Run> run = run_of(program_, with_offsets(program_, f_.b), f_.columns, fold_.vars, width_);
+    std::optional<Run> run;
+    if (k_group_ == 1) run = run_of(program_, with_offsets(program_, f_.b), f_.columns, fold_.vars, width_);
     Kernel& kernel = steps_.kernel;
     kernel.name = name_;
     for (const Expr& v : f_.batch) add_outer(v);
     if (run)
       for (const Expr& v : run->apart) add_outer(v);
-    for (const Expr& v : fold_.vars) x_.k.push_back(variable(v.arg(0)));
+    x_.k = k_variables();
     std::vector<Expr> columns_here;  // the variables of the nest over the sums
     Expr sum_column;
     if (run) columns_in_place(*run, columns_here, sum_column);
@@ -160,10 +162,9 @@ class ProductBuilder {
     const bool is_shared = kernel.outer.size() > f_.batch.size() || reads_constants(program_, f_.a);
     const Expr block = variable(ceil_div(rows_, height_));
     kernel.outer.push_back(block);
-    const bool is_short = length_.is_const() && length_->i <= kTermsInFloat;
-    x_.sums.buffer = add_scratch(".strip", is_short ? f_.types.sums : DType::f64, {Expr(height_), strip_width_});
-    if (is_shared)
-      x_.rows.offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows.buffer) + flattened_index(x_.k) * height_;
+    const bool is_exact = !is_floating(f_.types.sums) || (length_.is_const() && length_->i <= kTermsInFloat);
+    x_.sums.buffer = add_scratch(".strip", is_exact ? f_.types.sums : DType::f64, {Expr(height_), strip_width_});
+    if (is_shared) x_.rows.offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows.buffer) + k_offset(x_.k, height_);
     else own_rows(height_ * block);
     sums(height_ * block, columns_here, sum_column);
     add_block();
@@ -178,7 +179,7 @@ class ProductBuilder {
   const Fold& fold_;
   Expr rows_, columns_, length_;
   std::string name_;
-  int64_t width_, height_;
+  int64_t width_, height_, k_group_;
   ProductSteps steps_;
   Product x_;  // its offsets are those of a block's first elements until the block's variables are added
   Expr panel_, first_column_, strip_width_;  // panels may overlap
@@ -190,8 +191,8 @@ class ProductBuilder {
     x_.vars = {panel_};
     x_.row = variable(Expr(height_));
     x_.column = variable(Expr(width_));
-    x_.rows.offset = x_.rows.offset + x_.row;
-    x_.columns.offset = x_.columns.offset + x_.column;
+    x_.rows.offset = x_.rows.offset + k_group_ * x_.row;
+    x_.columns.offset = x_.columns.offset + k_group_ * x_.column;
     x_.sums.offset = first_column_ + strip_width_ * x_.row + x_.column;
   }
   void add_outer(const Expr& v) {
@@ -214,8 +215,29 @@ class ProductBuilder {
     steps_.kernel.scratch_bytes = steps_.kernel.scratch_bytes + aligned(bytes_of(b));
     return id;
   }
+
+  // New ones, that count k: as the fold does, or, where a step takes several k, steps and the k of
+  // one.
+  std::vector<Expr> k_variables() {
+    std::vector<Expr> all;
+    if (k_group_ > 1) all = {variable(ceil_div(length_, k_group_)), variable(Expr(k_group_))};
+    else
+      for (const Expr& v : fold_.vars) all.push_back(variable(v.arg(0)));
+    return all;
+  }
+  // Where for these k the first of `size` members lies.
+  Expr k_offset(const std::vector<Expr>& k, int64_t size) const {
+    return k_group_ > 1 ? k[0] * (size * k_group_) + k[1] : flattened_index(k) * size;
+  }
+  // The factor; zero past the last k, which a step may go beyond.
+  Expr or_zero(const Expr& factor, const Expr& k) const {
+    return k_group_ > 1 ? select(k < length_, factor, zero_of(factor)) : factor;
+  }
+  static Expr zero_of(const Expr& factor) { return Expr::constant(factor.dtype(), 0.0); }
+
   // buffer[batch…, group, k, within] = factor at member `size*group + within` of `vars`, zero past
-  // the last. Returns where group `group` begins for the kernel's batch.
+  // the last; where a step takes several k, these are one more dim, the last. Returns where group
+  // `group` begins for the kernel's batch.
   Expr pack(const std::string& suffix, const Expr& factor, const std::vector<Expr>& vars, int64_t size, const Expr& group,
             int& buffer) {
     const Expr count = count_of(vars);
@@ -226,15 +248,16 @@ class ProductBuilder {
       from.push_back(v);
       to.push_back(own.back());
     }
-    const Expr g = Expr::index(id++, ceil_div(count, size)), k = Expr::index(id++, length_), within = Expr::index(id++, size);
-    own.insert(own.end(), {g, k, within});
-    const Expr member = size * g + within;
+    const Expr g = Expr::index(id++, ceil_div(count, size)), step = Expr::index(id++, ceil_div(length_, k_group_)),
+               within = Expr::index(id++, size), value = k_group_ > 1 ? Expr::index(id++, k_group_) : Expr(0);
+    own.insert(own.end(), {g, step, within});
+    if (k_group_ > 1) own.push_back(value);
+    const Expr member = size * g + within, k = k_group_ * step + value;
     unflatten(vars, member, from, to);
     unflatten(fold_.vars, k, from, to);
     for (const Expr& v : own) sizes.push_back(v.arg(0));
     buffer = add_buffer(suffix, factor.dtype(), sizes, Place::arena);
-    steps_.packs.push_back(
-        {buffer, own, {}, select(member < count, substitute(factor, from, to), Expr::constant(factor.dtype(), 0.0))});
+    steps_.packs.push_back({buffer, own, {}, select(member < count, or_zero(substitute(factor, from, to), k), zero_of(factor))});
     const std::vector<Expr>& strides = program_.buffers[at(buffer)].strides;
     Expr offset = group * strides[f_.batch.size()];
     for (std::size_t d = 0; d < f_.batch.size(); d++) offset = offset + steps_.kernel.outer[d] * strides[d];
@@ -270,7 +293,7 @@ class ProductBuilder {
     const Expr columns = cut > 0 ? floor_div(columns_, all) * here : columns_;
     panel_ = variable(ceil_div(columns, width_));
     x_.columns.offset =
-        pack(".packed", f_.b, f_.columns, width_, panels_before + panel_, x_.columns.buffer) + flattened_index(x_.k) * width_;
+        pack(".packed", f_.b, f_.columns, width_, panels_before + panel_, x_.columns.buffer) + k_offset(x_.k, width_);
     first_column_ = width_ * panel_;
     strip_width_ = cut > 0 ? floor_div(columns_, all) * cut : ceil_div(columns_, width_) * width_;
     for (std::size_t i = 0; i < f_.columns.size(); i++) {
@@ -314,18 +337,18 @@ class ProductBuilder {
 
   // Rows past the last are computed as the last, and nobody looks at them.
   void own_rows(const Expr& first_row) {
-    x_.rows = {add_scratch(".rows", f_.types.rows, {length_, Expr(height_)}), flattened_index(x_.k) * height_};
+    const Expr steps = ceil_div(length_, k_group_);
+    x_.rows = {add_scratch(".rows", f_.types.rows, {steps, Expr(height_ * k_group_)}), k_offset(x_.k, height_)};
     Nest n;
     std::vector<Expr> from = from_, to = to_;
-    for (const Expr& v : fold_.vars) {
-      n.vars.push_back(variable(v.arg(0)));
-      from.push_back(v);
-      to.push_back(n.vars.back());
-    }
-    const Expr k = flattened_index(n.vars), local = variable(Expr(height_));
-    n.vars.push_back(local);
+    n.vars = k_variables();
+    const Expr k = flattened_index(n.vars), offset = k_offset(n.vars, height_), local = variable(Expr(height_));
+    if (k_group_ > 1) unflatten(fold_.vars, k, from, to);
+    else from.insert(from.end(), fold_.vars.begin(), fold_.vars.end()), to.insert(to.end(), n.vars.begin(), n.vars.end());
+    n.vars.insert(n.vars.end() - (k_group_ > 1), local);
     unflatten(f_.rows, min(first_row + local, rows_ - 1), from, to);
-    n.stores.push_back({x_.rows.buffer, k * height_ + local, with_offsets(program_, substitute(f_.a, from, to))});
+    const Expr factor = or_zero(substitute(f_.a, from, to), k);
+    n.stores.push_back({x_.rows.buffer, offset + k_group_ * local, with_offsets(program_, factor)});
     steps_.kernel.nests.push_back(std::move(n));
     x_.place = 1;
   }
@@ -355,12 +378,12 @@ class ProductBuilder {
 
 }  // namespace
 
-std::optional<ProductSteps> as_product(Program& p, const Computation& c, const Target& target) {
+std::optional<ProductSteps> as_product(Program& p, const Computation& c, const std::vector<Microkernel>& microkernels) {
   const std::optional<Contraction> f = contraction_of(c);
   if (!f || is_fewer(count_of(f->rows), kFewestRows) || is_fewer(count_of(f->columns), kFewestColumns) ||
       is_fewer(count_of(c.folds[0].vars), kShortestSum))
     return std::nullopt;
-  const std::vector<Microkernel> own = microkernels(target, f->types);
+  const std::vector<Microkernel> own = of_types(microkernels, f->types);
   if (own.empty()) return std::nullopt;
   return ProductBuilder(p, c, *f, own).build();
 }
