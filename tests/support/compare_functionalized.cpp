@@ -126,19 +126,23 @@ struct Operand {
   Tensor tensor;
   uint32_t version;
   std::string named;  // "[torch.FloatTensor [2]]"
-  std::string history;  // "MulBackward0"; empty without one
+  std::vector<std::string> histories;  // what it may be called, "MulBackward0"; none without one
 
   // `recorded_as`: what its history is called where that is another than eagerly, or nothing.
-  Operand(const Tensor& t, const std::string& recorded_as)
+  Operand(const Tensor& t, const std::vector<std::string>& recorded_as)
       : tensor(t), version(t.version()), named(text("[torch.", scalar_type_name(t.dtype()), "Tensor ", t.sizes(), "]")) {
-    if (t.requires_grad()) history = recorded_as.empty() ? t.grad_fn_name() : recorded_as;
+    if (!t.requires_grad()) return;
+    if (recorded_as.empty()) histories = {t.grad_fn_name()};
+    else histories = recorded_as;
   }
   // Whether it is what the refusal names, with the version that it had and the one that it has now.
   bool is_named_by(const std::string& refusal) const {
-    const std::string begin = text(kWrittenSince, ": ", named, history.empty() ? " is at version " : ", which is output ");
-    const std::string end = text(history.empty() ? "" : text(" of ", history, ","), " is at version ", tensor.version(),
-                                 "; expected version ", version, " instead");
-    return tensor.version() > version && refusal.starts_with(begin) && refusal.find(end) != refusal.npos;
+    const std::string written = text(" is at version ", tensor.version(), "; expected version ", version, " instead");
+    if (tensor.version() <= version) return false;
+    if (histories.empty()) return refusal.starts_with(text(kWrittenSince, ": ", named, written));
+    return refusal.starts_with(text(kWrittenSince, ": ", named, ", which is output ")) &&
+           std::ranges::any_of(histories,
+                               [&](const std::string& h) { return refusal.find(text(" of ", h, ",", written)) != refusal.npos; });
   }
 };
 
@@ -148,8 +152,11 @@ bool refuses_operand(const Program& p, const std::string& refusal, std::size_t s
   if (!refusal.starts_with(kWrittenSince)) return false;
   TensorList pool = make_inputs(p, {.setting = setting}).inputs;
   std::vector<Operand> operands;
-  // Of an input that is written a copy is recorded, and control flow as one call.
-  std::vector<std::string> recorded_as(pool.size(), "CloneBackward0");
+  // Of an input that is written a copy is recorded, of one that is laid out anew the input itself,
+  // of one that shares its elements with others a view of what they lie in; and control flow as one
+  // call.
+  const std::vector<std::string> of_an_input = {"CloneBackward0", "InputBackward", "AsStridedBackward0"};
+  std::vector<std::vector<std::string>> recorded_as(pool.size(), of_an_input);
   manual_seed(p.seed);
   for (const Step& s : p.body) {
     const bool calls_functions = std::any_of(program_functions().begin(), program_functions().end(),
@@ -159,7 +166,9 @@ bool refuses_operand(const Program& p, const std::string& refusal, std::size_t s
         for (const int k : a.tensors)
           operands.emplace_back(pool[static_cast<std::size_t>(k)], recorded_as[static_cast<std::size_t>(k)]);
     execute(s, pool);
-    recorded_as.resize(pool.size(), calls_functions ? op("higher_order::" + (s.op == "map" ? "map_impl" : s.op)).node_name : "");
+    std::vector<std::string> of_a_call;
+    if (calls_functions) of_a_call = {op("higher_order::" + (s.op == "map" ? "map_impl" : s.op)).node_name};
+    recorded_as.resize(pool.size(), of_a_call);
   }
   return std::ranges::any_of(operands, [&](const Operand& o) { return o.is_named_by(refusal); });
 }
