@@ -527,7 +527,7 @@ TEST_F(BadInput, Compiles) {
 
 // What a library and its weights were before a compile that failed, they are afterwards.
 TEST_F(BadInput, AFailedCompileKeepsWhatWasThere) {
-  if (!kLinksInChildren) GTEST_SKIP() << "no thread may begin in a fork";
+  if (!kLinksInChildren) GTEST_SKIP() << "a link has a thread, which the thread sanitizer lets not begin in a fork";
   const std::string so = mlp("ext.so", {.weights = Kind::external}), library = bytes_of(so),
                     weights = bytes_of(so + ".safetensors");
   const std::string why = in_child([&] {

@@ -343,9 +343,14 @@ class ProductBuilder {
     std::vector<Expr> from = from_, to = to_;
     n.vars = k_variables();
     const Expr k = flattened_index(n.vars), offset = k_offset(n.vars, height_), local = variable(Expr(height_));
-    if (k_group_ > 1) unflatten(fold_.vars, k, from, to);
-    else from.insert(from.end(), fold_.vars.begin(), fold_.vars.end()), to.insert(to.end(), n.vars.begin(), n.vars.end());
-    n.vars.insert(n.vars.end() - (k_group_ > 1), local);
+    if (k_group_ > 1) {
+      unflatten(fold_.vars, k, from, to);
+      n.vars.insert(n.vars.end() - 1, local);  // the k of a step lie side by side
+    } else {
+      from.insert(from.end(), fold_.vars.begin(), fold_.vars.end());
+      to.insert(to.end(), n.vars.begin(), n.vars.end());
+      n.vars.push_back(local);
+    }
     unflatten(f_.rows, min(first_row + local, rows_ - 1), from, to);
     const Expr factor = or_zero(substitute(f_.a, from, to), k);
     n.stores.push_back({x_.rows.buffer, offset + k_group_ * local, with_offsets(program_, factor)});
