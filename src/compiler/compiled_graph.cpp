@@ -82,7 +82,7 @@ struct GraphOfLibrary {
   std::optional<GraphPart> part;  // none: nothing is computed
 };
 
-GraphOfLibrary traced(const GraphToCompile& g) {
+GraphOfLibrary taken(const GraphToCompile& g) {
   GraphOfLibrary made{g.entry, std::make_shared<CompiledGraph>(g.graph), {}};
   const Graph computed = made.compiled->computed(g.graph);
   const bool acts = std::ranges::any_of(computed.nodes(), [&](const auto& n) { return has_side_effect(computed, *n); });
@@ -113,7 +113,7 @@ void make_library(std::span<GraphOfLibrary> graphs, const CompileOptions& option
 std::vector<std::shared_ptr<const CompiledGraph>> compile_graphs(std::span<const GraphToCompile> graphs,
                                                                  const CompileOptions& options, const std::string& folder) {
   std::vector<GraphOfLibrary> all;
-  for (const GraphToCompile& g : graphs) all.push_back(traced(g));
+  for (const GraphToCompile& g : graphs) all.push_back(taken(g));
   make_library(all, options, folder);
   std::vector<std::shared_ptr<const CompiledGraph>> made;
   for (const GraphOfLibrary& g : all) made.push_back(g.compiled);
@@ -123,19 +123,18 @@ std::vector<std::shared_ptr<const CompiledGraph>> compile_graphs(std::span<const
 CompiledForwardBackward compile_forward_backward(const GraphToCompile& forward, const GraphToCompile& backward,
                                                  const CompileOptions& options, const std::string& folder) {
   std::vector<GraphOfLibrary> all;
-  all.push_back(traced(forward));
+  all.push_back(taken(forward));
+  const ShapeEnv sizes = all[0].part ? all[0].part->traced.sizes : ShapeEnv();
   std::string why;
   try {
-    all.push_back(traced(backward));
+    all.push_back(taken(backward));
     make_library(all, options, folder);
     return {all[0].compiled, all[1].compiled, ""};
   } catch (const UserError& e) {
     why = e.what();
   }
-  if (all.size() > 1) {  // lowering has left its marks in what was traced
-    all.clear();
-    all.push_back(traced(forward));
-  }
+  all.resize(1);
+  if (all[0].part) all[0].part->traced.sizes = sizes;  // without what lowering left in them
   make_library(all, options, folder);
   return {all[0].compiled, nullptr, why};
 }

@@ -124,15 +124,19 @@ void require_own_elements(const Graph& graph, const std::vector<std::size_t>& ta
 
 // The graph over tensors that begin where their storages do, as those of the examples: where ops
 // write views that are said by their places in a storage, these are counted from the base's first
-// element.
-Graph with_places_from_first(const Graph& graph) {
+// element. Nothing where they are already.
+std::optional<Graph> with_places_from_first(const Graph& graph) {
+  const auto lies_elsewhere = [](const ViewByPlace& v) { return !v.base.storage_offset().same(0); };
+  if (std::ranges::none_of(graph.nodes(),
+                           [&](const auto& n) { return std::ranges::any_of(written_by_place(*n), lies_elsewhere); }))
+    return {};
   Graph to;
   GraphCopier copier(graph, to);
   for (const auto& n : graph.nodes()) {
     std::vector<std::pair<std::size_t, Argument>> places;
     for (const ViewByPlace& v : written_by_place(*n)) {
+      if (!lies_elsewhere(v)) continue;
       const Int first = v.base.storage_offset();
-      if (first.same(0)) continue;
       const Argument& place = n->args[v.offset];
       const Value from_first = loop::meta_of(place).to_int() - first;
       if (place.is_value()) {
@@ -244,7 +248,6 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
   const std::vector<bool> used = used_inputs(graph);
   const SymbolValues hints = hints_of(examples);
   Examples taken(dynamic_cast<const ShapeEnv*>(current_guard_env()));
-  Values all = examples;
   for (std::size_t k = 0; k < examples.size(); k++) {
     const bool is_fixed = examples[k].is_number() && !(examples[k].is_int() && !examples[k].to_int().is_number());
     if (!used[at(graph.inputs()[k])] || is_fixed) continue;
@@ -255,11 +258,13 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
   part.named = taken.name_underived();
   part.plan.written = written_inputs(graph);
   for (const Argument& a : graph.outputs) part.plan.is_number.push_back(a.node()->meta.is_number());
-  if (std::optional<Graph> functional = as_functional(graph, part.plan.taken, examples, taken.values)) {
-    part.traced.graph = *std::move(functional);
+  const std::optional<Graph> moved = with_places_from_first(graph);
+  const Graph& over_examples = moved ? *moved : graph;
+  if (std::optional<Traced> functional = as_functional({over_examples, part.plan.taken, examples, taken, part.named})) {
+    part.traced = *std::move(functional);
   } else {
-    const Graph over_examples = with_places_from_first(graph);
     const Interpreter interpreter(over_examples);
+    Values all = examples;
     part.traced = trace_functional(
         [&](const Values& given) {
           for (std::size_t k = 0; k < given.size(); k++) all[part.plan.taken[k]] = given[k];

@@ -169,9 +169,13 @@ Facts::Kind ShapeEnv::kind(const Expr& e) const {
 
 std::optional<bool> ShapeEnv::known(const Expr& condition) { return facts_.known(condition); }
 
-void ShapeEnv::record(const Expr& condition, bool answer) {
-  guards_.push_back({condition, answer, asker()});
-  facts_.learn(answer ? condition : logical_not(condition));
+void ShapeEnv::record(const Guard& g) {
+  guards_.push_back(g);
+  facts_.learn(g.answer ? g.condition : logical_not(g.condition));
+}
+
+void ShapeEnv::learn(const Guard& g) {
+  if (facts_.known(g.condition) != g.answer) record(g);
 }
 
 // What the rules of ops are told of sizes that data decides: none is empty or broadcast, and those
@@ -227,7 +231,7 @@ bool ShapeEnv::decide(const Expr& condition) {
     refuse("Could not guard on data-dependent expression ", simple, true);
   }
   const bool answer = hint(simple) != 0;
-  record(simple, answer);
+  record({simple, answer, asker()});
   return answer;
 }
 
@@ -239,7 +243,7 @@ int64_t ShapeEnv::specialise(const Expr& e) {
                                   : "Could not extract specialized integer from data-dependent expression ",
            simple, false);
   const int64_t v = hint(simple);
-  record(eq(simple, v), true);
+  record({eq(simple, v), true, asker()});
   return v;
 }
 

@@ -60,6 +60,9 @@ class ShapeEnv final : public GuardEnv {
   Int fresh_symbol(int64_t lo = 0, int64_t hi = kUnbounded, bool is_size = true) override;
   Float fresh_float() override;
   void becomes_size(const Expr& e) override;
+  // What another environment was found to need, said of symbols of this one: a guard here, too,
+  // unless it follows.
+  void learn(const Guard& g);
   // The program is run once more: what its data decides is what it was in the run before, in the
   // order in which it is asked for.
   void run_again() { fresh_ = fresh_floats_ = 0; }
@@ -111,7 +114,7 @@ class ShapeEnv final : public GuardEnv {
   // A number that data decides and ops computed, which may be the size of a tensor: what a slice
   // leaves.
   bool is_computed_size(const Expr& e) const;
-  void record(const Expr& condition, bool answer);
+  void record(const Guard& g);
   std::optional<bool> by_rule(const Expr& condition);
   [[noreturn]] void refuse(std::string_view start, const Expr& e, bool is_condition) const;
 };

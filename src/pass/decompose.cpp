@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "graph/copy.hpp"
+#include "graph/node_table.hpp"
 #include "op/applied.hpp"
 #include "op/call.hpp"
 #include "op/data_dependent.hpp"
@@ -13,6 +14,7 @@
 #include "ops/shape/metadata_assertion.hpp"
 #include "ops/higher_order/random_state.hpp"
 #include "pass/functional_trace.hpp"
+#include "tensor/impl.hpp"
 
 namespace ingot {
 namespace {
@@ -44,7 +46,7 @@ Decompositions make() {
 // A copy of a graph in which programs stand for some calls.
 class Decomposing {
  public:
-  explicit Decomposing(const Graph& g) : from_(g), copier_(g, to_) {}
+  Decomposing(const Graph& g, ShapeEnv& sizes) : from_(g), sizes_(sizes), copier_(g, to_) {}
 
   Graph run() {
     for (const auto& n : from_.nodes()) add(*n);
@@ -54,6 +56,7 @@ class Decomposing {
 
  private:
   const Graph& from_;
+  ShapeEnv& sizes_;
   Graph to_;
   GraphCopier copier_;
   std::map<const Node*, std::vector<Argument>> lists_;  // what calls of several results made, which came apart
@@ -77,10 +80,56 @@ class Decomposing {
     for_each_node(n.args, [&](Node* a) {
       if (std::ranges::find(operands, a) == operands.end()) operands.push_back(a);
     });
-    Examples examples;
-    for (const Node* a : operands) examples.add_inner(a->meta);
-    const Traced program = trace_functional([&](const Values& given) { return called(n, operands, given); }, std::move(examples));
-    inline_program(n, operands, program.graph);
+    Values given;
+    for (const Node* a : operands) given.push_back(apart(a->meta));
+    // Programs compute with sizes: they are given the symbols that these are made of.
+    const std::vector<Expr> symbols = symbols_of(given);
+    for (const Expr& s : symbols) given.push_back(s.dtype() == DType::i64 ? Value(Int(s)) : Value(Float(s)));
+    const auto run = [&](const Values& values) { return called(n, operands, values); };
+    inline_program(n, operands, symbols, record_functional(run, given, sizes_));
+  }
+
+  // A value that lies as `meta` does, also where elements share their places, in a storage of its
+  // own.
+  static Value apart(const Value& meta) {
+    if (!meta.is_tensor()) return meta;
+    Geometry g = meta.tensor()->geom;
+    g.offset = 0;
+    return make_tensor(g, {}, true);
+  }
+
+  static std::vector<Expr> symbols_of(const Values& values) {
+    std::vector<Expr> symbols;
+    const auto add = [&](const Expr& e) {
+      visit(e, [&](const Expr& x) {
+        const auto is_same = [&](const Expr& s) { return same(s, x); };
+        if (x.op() == ExprOp::Sym && std::ranges::none_of(symbols, is_same)) symbols.push_back(x);
+      });
+    };
+    for (const Value& v : values) {
+      if (v.is_int() && v.to_int().is_symbolic()) add(v.to_int().expr());
+      if (v.is_float() && v.to_float().is_symbolic()) add(v.to_float().expr());
+      if (!v.is_tensor()) continue;
+      for (const Shape* s : {&v.tensor().sizes(), &v.tensor().strides()})
+        for (const Int& i : *s)
+          if (i.is_symbolic()) add(i.expr());
+    }
+    return symbols;
+  }
+
+  // A node that has the symbol's value: one that is a number, or is read from the size of a tensor.
+  Node* node_of(const Expr& symbol) {
+    for (const auto& n : to_.nodes())
+      if (n->meta.is_int() && n->meta.to_int().is_symbolic() && same(n->meta.to_int().expr(), symbol)) return n.get();
+      else if (n->meta.is_float() && n->meta.to_float().is_symbolic() && same(n->meta.to_float().expr(), symbol)) return n.get();
+    for (const auto& n : to_.nodes())
+      for (int d = 0; n->meta.is_tensor() && d < n->meta.tensor().dim(); d++)
+        if (const Int size = n->meta.tensor().size(d); size.is_symbolic() && same(size.expr(), symbol)) {
+          Node* read = to_.call(op_ref<"sym_size.int">(), {n.get(), Value(d)}, "sym_size_int");
+          read->meta = Int(symbol);
+          return read;
+        }
+    throw_internal_error(__FILE__, __LINE__, text("no value of the graph has the size ", symbol));
   }
 
   static Value resolved(const Argument& a, const std::vector<Node*>& operands, const Values& given) {
@@ -101,7 +150,8 @@ class Decomposing {
     return {all.begin(), all.end()};
   }
 
-  void inline_program(const Node& n, const std::vector<Node*>& operands, const Graph& program) {
+  // The program's inputs are the operands, then the symbols.
+  void inline_program(const Node& n, const std::vector<Node*>& operands, const std::vector<Expr>& symbols, const Graph& program) {
     // Attributes of a program have the names of every program.
     std::map<std::string, std::string> keys;
     for (const auto& [key, attribute] : program.attributes) {
@@ -110,6 +160,10 @@ class Decomposing {
     }
     GraphCopier inner(program, to_, GraphCopier::Attributes::leave);
     for (std::size_t k = 0; k < operands.size(); k++) inner.replace(*program.inputs()[k], copier_(operands[k]));
+    std::vector<bool> used(program.nodes().size());
+    for (const auto& m : program.nodes()) for_each_node(m->args, [&](const Node* a) { used[at(a)] = true; });
+    for (std::size_t k = 0; k < symbols.size(); k++)
+      if (const Node* s = program.inputs()[operands.size() + k]; used[at(s)]) inner.replace(*s, node_of(symbols[k]));
     for (const auto& m : program.nodes()) {
       if (m->kind == NodeKind::placeholder) continue;
       Node* copied = inner.copy(*m);
@@ -129,8 +183,8 @@ const Decompositions& core_decompositions() {
   return all;
 }
 
-Pass decompose_pass() {
-  return {"decompose", [](const Graph& g) { return Decomposing(g).run(); }, true};
+Pass decompose_pass(ShapeEnv& sizes) {
+  return {"decompose", [&sizes](const Graph& g) { return Decomposing(g, sizes).run(); }, true};
 }
 
 }  // namespace ingot

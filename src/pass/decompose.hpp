@@ -11,8 +11,10 @@ namespace ingot {
 const Decompositions& core_decompositions();
 
 // The same for a graph that is there already: programs stand for its calls of such ops. What they
-// are given, and what they make, must be known, with fixed sizes. A function is traced with the
-// table instead, which makes no call that comes apart.
-Pass decompose_pass();
+// are given, and what they make, must be known. `sizes` is the environment of the graph's symbols,
+// each of which is a size of some value of the graph, or a number; what the programs need of them
+// becomes its guards. A function is traced with the table instead, which makes no call that comes
+// apart.
+Pass decompose_pass(ShapeEnv& sizes);
 
 }  // namespace ingot

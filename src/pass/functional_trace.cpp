@@ -81,14 +81,6 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
   }
 }
 
-void Examples::add_inner(const Value& meta) {
-  lies_otherwise.push_back(false);
-  if (!meta.is_tensor()) return values.push_back(meta);
-  Geometry g = meta.tensor()->geom;
-  g.offset = 0;
-  values.push_back(make_tensor(g, {}, true));
-}
-
 std::map<std::string, Expr> Examples::name_underived() {
   std::set<std::string> given;
   for (const Expr& e : numbers_)
@@ -122,35 +114,54 @@ std::map<std::string, Expr> Examples::name_underived() {
   return named;
 }
 
+namespace {
+
+// What the function returns for these, functionalized: a transform of functions over tensors, which
+// numbers go around.
+Values run_functional(const std::function<Values(const Values&)>& f, Values inputs) {
+  TensorList tensors;
+  for (const Value& v : inputs)
+    if (v.is_tensor()) tensors.push_back(v.tensor());
+  Values results;
+  const TensorFunction over_tensors = [&](const TensorList& given) {
+    std::size_t next = 0;
+    for (Value& v : inputs)
+      if (v.is_tensor()) v = given[next++];
+    const GradModeGuard no_grad(false);
+    results = f(inputs);
+    TensorList out;
+    for (const Value& v : results)
+      if (v.is_tensor()) out.push_back(v.tensor());
+    return out;
+  };
+  const TensorList out = functionalize(over_tensors)(tensors);
+  std::size_t next = 0;
+  for (Value& v : results)
+    if (v.is_tensor()) v = out[next++];
+  return results;
+}
+
+TraceOptions options_for(std::vector<OpenSize> open) {
+  return {.open = std::move(open), .decompositions = &core_decompositions(), .keep_loops = true};
+}
+
+}  // namespace
+
 Traced trace_functional(const std::function<Values(const Values&)>& f, Examples examples) {
   const auto over_trees = [&f](const Tree& in) {
-    Values inputs, results;
-    TensorList tensors;
-    for (const Tree& leaf : in.children()) {
-      inputs.push_back(leaf.leaf());
-      if (leaf.leaf().is_tensor()) tensors.push_back(leaf.leaf().tensor());
-    }
-    // Functionalize is a transform of functions over tensors: numbers go around it.
-    const TensorFunction over_tensors = [&](const TensorList& given) {
-      std::size_t next = 0;
-      for (Value& v : inputs)
-        if (v.is_tensor()) v = given[next++];
-      const GradModeGuard no_grad(false);
-      results = f(inputs);
-      TensorList out;
-      for (const Value& v : results)
-        if (v.is_tensor()) out.push_back(v.tensor());
-      return out;
-    };
-    const TensorList out = functionalize(over_tensors)(tensors);
-    std::size_t next = 0;
-    std::vector<Tree> leaves;
-    for (Value& v : results) leaves.emplace_back(v.is_tensor() ? Value(out[next++]) : v);
-    return Tree::tuple(std::move(leaves));
+    Values inputs;
+    for (const Tree& leaf : in.children()) inputs.push_back(leaf.leaf());
+    const Values results = run_functional(f, std::move(inputs));
+    return Tree::tuple({results.begin(), results.end()});
   };
   std::vector<Tree> leaves(examples.values.begin(), examples.values.end());
-  return trace(TreeFunction(over_trees), Tree::list(std::move(leaves)),
-               {.open = std::move(examples.open), .decompositions = &core_decompositions(), .keep_loops = true});
+  return trace(TreeFunction(over_trees), Tree::list(std::move(leaves)), options_for(std::move(examples.open)));
+}
+
+Graph record_functional(const std::function<Values(const Values&)>& f, const Values& fakes, ShapeEnv& sizes) {
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < fakes.size(); k++) names.push_back(text("arg", k, "_1"));
+  return record([&f](const Values& in) { return run_functional(f, in); }, fakes, names, sizes, options_for({}));
 }
 
 }  // namespace ingot

@@ -22,9 +22,6 @@ class Examples {
 
   // For a placeholder that looks like `meta`. `hints` has every symbol of it.
   void add(const Value& meta, const SymbolValues& hints);
-  // For a value inside of a graph, of fixed sizes: it lies as `meta` does, also where elements
-  // share their places.
-  void add_inner(const Value& meta);
   // Numbers that are expressions of symbols (2*s0) are derived from them, which must be open by
   // themselves, too. Where they are not, no caller of the compiled program says what they are: from
   // now on such a number has a name of its own. Returns what has.
@@ -41,5 +38,7 @@ void add_symbols(const Value& meta, std::map<std::string, Expr>& symbols);
 // The function without composites, views' writes and in-place ops; what it writes to its arguments
 // is written at the end.
 Traced trace_functional(const std::function<Values(const Values&)>& f, Examples examples);
+// The same over values that are there already, whose symbols are those of `sizes`.
+Graph record_functional(const std::function<Values(const Values&)>& f, const Values& fakes, ShapeEnv& sizes);
 
 }  // namespace ingot

@@ -8,11 +8,14 @@
 #include "aot/context.hpp"
 #include "compiler/aot_compiler.hpp"
 #include "compiler/compiled_graph.hpp"
+#include "e2e/compiled_model.hpp"
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
 #include "host/library_entry.hpp"
 #include "host/package.hpp"
+#include "op/call.hpp"
+#include "pass/pass.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "support/tracked.hpp"
@@ -44,6 +47,38 @@ TEST_F(AotPair, BothGraphsAreEntryPointsOfOneLibrary) {
   EXPECT_TRUE(allclose(y[0], want[0]));
   const TensorList found = grad(y, in, {seed}), expected = grad(want, in, {seed});
   for (std::size_t k = 0; k < in.size(); k++) EXPECT_TRUE(allclose(found[k], expected[k], 1e-5, 1e-6)) << k;
+}
+
+// Both graphs are lowered as they are, for open sizes as for fixed ones, and where they write their
+// inputs: no trace comes between.
+TEST_F(AotPair, GraphsAreTakenAsTheyAre) {
+  const TensorFunction norm = [](const TensorList& in) {
+    const Tensor h = gelu(in[0].matmul(in[1])), n = aten<"layer_norm">(h, Shape{16}, in[2], in[2], 1e-5);
+    return TensorList{n.softmax(-1).reshape({-1})};
+  };
+  const TensorFunction writes = [](const TensorList& in) {
+    Tensor(in[0]).slice(0, 1).mul_(2);
+    return TensorList{in[0] + in[1]};
+  };
+  for (const bool dynamic : {false, true}) {
+    SCOPED_TRACE(dynamic ? "open sizes" : "fixed sizes");
+    int taken = 0;
+    const PassScope scope({.after = [&](const PassDone& done) { taken += done.name == "taken_inputs"; }});
+    AotOptions options{.forward = ingot_compiler(), .keep_inference_input_mutations = true, .dynamic = dynamic};
+    options.together = ingot_pair_compiler();
+    const AotFunction compiled = aot_function(norm, options), written = aot_function(writes, options);
+    manual_seed(1);
+    for (const int64_t n : {5, 9}) {
+      const TensorList in{tracked(randn({n, 8})), tracked(randn({8, 16})), tracked(randn({16}))};
+      const TensorList y = compiled(in), want = norm(in);
+      expect_close(want, y);
+      expect_close(grad(want, in, {ones({n * 16})}), grad(y, in, {ones({n * 16})}));
+      const TensorList a{randn({n}), randn({n})}, b{a[0].clone(), a[1]};
+      expect_close(writes(a), written(b));
+      expect_close(a, b);
+    }
+    EXPECT_EQ(taken, dynamic ? 3 : 6);  // forward, backward and the function that writes, for all sizes or for each
+  }
 }
 
 // What is read back from a folder is the graph whose entry point it is.

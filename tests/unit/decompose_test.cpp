@@ -39,6 +39,18 @@ TEST_F(Decompose, ABodyThatIsAKernelStaysWhole) {
   EXPECT_NE(sampler.find("aten.grid_sampler_2d_backward.default"), std::string::npos) << sampler;
 }
 
+// Those that compute with tensors: where a size is read is anybody's choice.
+std::vector<std::string> calls_of(const Graph& g) {
+  std::vector<std::string> calls;
+  for (const auto& n : g.nodes())
+    if (n->kind == NodeKind::call && !n->meta.is_number()) calls.push_back(n->op->qualified());
+  return calls;
+}
+bool has_program(const Graph& g) {
+  return std::ranges::any_of(g.nodes(),
+                             [](const auto& n) { return n->kind == NodeKind::call && core_decompositions().contains(n->op); });
+}
+
 // The pass over a graph and a trace with the table leave the same calls.
 TEST_F(Decompose, AGraphComesApartAsATraceDoes) {
   const TensorFunction f = [](const TensorList& in) {
@@ -46,22 +58,34 @@ TEST_F(Decompose, AGraphComesApartAsATraceDoes) {
     return TensorList{aten<"sin">(norm[0]) + norm[1], aten<"mse_loss">(norm[0], in[0], 1)};
   };
   const TensorList in{randn({3, 4}), randn({4})};
-  const auto calls_of = [](const Graph& g) {
-    std::vector<std::string> calls;
-    for (const auto& n : g.nodes())
-      if (n->kind == NodeKind::call) calls.push_back(n->op->qualified());
-    return calls;
-  };
-  const auto has_program = [](const Graph& g) {
-    return std::ranges::any_of(g.nodes(),
-                               [](const auto& n) { return n->kind == NodeKind::call && core_decompositions().contains(n->op); });
-  };
   const Traced whole = trace(f, in), apart = trace(f, in, {.decompositions = &core_decompositions()});
-  const Graph made = run_passes(whole.graph, std::array{decompose_pass()});
+  ShapeEnv sizes;
+  const Graph made = run_passes(whole.graph, std::array{decompose_pass(sizes)});
   EXPECT_TRUE(has_program(whole.graph));
   EXPECT_FALSE(has_program(made));
   EXPECT_EQ(calls_of(made), calls_of(apart.graph));
   const Values want = Interpreter(whole.graph).run(Values{in[0], in[1]}), found = Interpreter(made).run(Values{in[0], in[1]});
+  for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(found[k].tensor(), want[k].tensor())) << k;
+}
+
+// Of open sizes, too: what the programs compute with them is made of those that the graph has.
+TEST_F(Decompose, OpenSizesStayOpen) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor both = cat({in[0], in[0]});
+    return TensorList{atens<"native_layer_norm">(both, Shape{4}, in[1], in[1], 1e-5)[0],
+                      aten<"huber_loss_backward">(in[1].sum(), both, both * 2, 1, 1.0)};
+  };
+  const TensorList in{randn({3, 4}), randn({4})};
+  const std::vector<OpenSize> open{{.input = 0, .dim = 0}};
+  Traced whole = trace(f, in, {.open = open});
+  const Traced apart = trace(f, in, {.open = open, .decompositions = &core_decompositions()});
+  const Graph made = run_passes(whole.graph, std::array{decompose_pass(whole.sizes)});
+  EXPECT_TRUE(has_program(whole.graph));
+  EXPECT_FALSE(has_program(made));
+  EXPECT_EQ(calls_of(made), calls_of(apart.graph)) << print(made) << print(apart.graph);
+  EXPECT_EQ(whole.sizes.listing(), apart.sizes.listing());
+  const Values longer{randn({7, 4}), in[1]};
+  const Values want = Interpreter(whole.graph).run(longer), found = Interpreter(made).run(longer);
   for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(found[k].tensor(), want[k].tensor())) << k;
 }
 
@@ -72,7 +96,8 @@ TEST_F(Decompose, OperandsLieInTheProgramAsTheyDoInTheGraph) {
     return TensorList{atens<"native_dropout">(in[0].t().expand({2, -1, -1}), 0.5, true)[0]};
   };
   const TensorList in{randn({3, 4})};
-  const Graph made = run_passes(trace(f, in).graph, std::array{decompose_pass()});
+  ShapeEnv sizes;
+  const Graph made = run_passes(trace(f, in).graph, std::array{decompose_pass(sizes)});
   EXPECT_EQ(to_text(made.outputs[0].node()->meta.tensor().strides()), "[12, 1, 4]") << print(made, GraphForm::full);
   EXPECT_EQ(to_text(f(in)[0].strides()), "[12, 1, 4]");
 }
