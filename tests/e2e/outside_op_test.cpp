@@ -6,18 +6,23 @@
 
 #include "compiler/aot_compiler.hpp"
 #include "compiler/compiled_program.hpp"
+#include "compiler/program_trace.hpp"
 #include "e2e/compiled_model.hpp"
 #include "op/op.hpp"
 #include "op/vjp.hpp"
 #include "host/torch/model_container_runner.hpp"
 #include "support/error_text.hpp"
+#include "support/listed_program.hpp"
 
 namespace ingot {
 namespace {
 
-std::atomic<int> calls;
+std::atomic<int> calls, questions;
 
-void same_meta(const Call& c, Outputs& o) { o.add(c.tensor(0).sizes(), c.tensor(0).dtype()); }
+void same_meta(const Call& c, Outputs& o) {
+  questions++;
+  o.add(c.tensor(0).sizes(), c.tensor(0).dtype());
+}
 // Every element times `times`, plus the sum of the list.
 void blend_kernel(const Call& c, std::span<const Tensor> r) {
   calls++;
@@ -147,6 +152,27 @@ TEST_F(OutsideOp, AProcessWithoutItIsToldWhenItLoadsTheLibrary) {
   const std::string said(bytes.begin(), bytes.end());
   EXPECT_NE(said.find("the model calls the operator outside::blend"), std::string::npos) << said;
   EXPECT_NE(said.find("registered"), std::string::npos) << said;
+}
+
+// Which names of the state are parts of one storage that is written, a program says; the trace need
+// not find it out first.
+TEST_F(OutsideOp, AProgramThatSaysWhatItWritesIsTracedOnce) {
+  const auto questions_for = [](const Tensor& whole, const Tensor& part) {
+    Program p = testing::listed_program({{"forward",
+                                          "def forward(self, whole: \"f32[4]\", part: \"f32[2]\", x: \"f32[2]\"):\n"
+                                          "    square: \"f32[2]\" = torch.ops.outside.square.default(x)\n"
+                                          "    add: \"f32[2]\" = torch.ops.aten.add.Tensor(part, square)\n"
+                                          "    sum_1: \"f32[]\" = torch.ops.aten.sum.default(whole)\n"
+                                          "    return (add, sum_1)\n",
+                                          {"part"}}},
+                                        {{"whole", whole}, {"part", part}});
+    questions = 0;
+    const TracedProgram traced = trace_program(p, p.main());
+    EXPECT_EQ(traced.names.constants.size(), 2U);
+    return questions.load();
+  };
+  const Tensor whole = ones({4});
+  EXPECT_EQ(questions_for(whole, whole.slice(0, 1, 3)), questions_for(whole, ones({2})));
 }
 
 }  // namespace
