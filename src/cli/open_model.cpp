@@ -148,9 +148,9 @@ void InputOptions::add_to(CLI::App& verb) {
 OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights,
                      const std::string& entry) {
   OpenModel model;
-  if (path.ends_with(".pt2")) {
+  if (is_package(path)) {
     LoaderOptions options;
-    options.model_name = model_name.empty() ? usual_model(path) : model_name;
+    options.model_name = model_name;
     model.package = std::make_unique<ModelPackageLoader>(path, options);
   } else {
     model.library = std::make_unique<ModelContainerRunner>(path);

@@ -28,8 +28,20 @@ Function* host_function(const char* name) {
 
 std::optional<UnpackedModel> unpacked(const std::string& path, const ingot_options& options) {
   INGOT_REQUIRE(options.models >= 0 && options.threads >= 0, "models and threads must not be negative");
-  if (!path.ends_with(".pt2")) return {};
-  return unpack_model(path, options.model ? options.model : usual_model(path));
+  if (!is_package(path)) return {};
+  return unpack_model(path, options.model ? options.model : "");
+}
+
+AtenTensorHandle handle_of(const ModelLibrary& library, const ListedWeight& w) {
+  std::vector<int64_t> sizes = w.sizes, strides = w.strides;
+  DLTensor t{};
+  t.data = static_cast<char*>(w.storage->data()) + w.offset * size_of(w.dtype);
+  t.device = {kDLCPU, 0};
+  t.ndim = static_cast<int32_t>(sizes.size());
+  t.dtype = dlpack_type(w.dtype);
+  t.shape = sizes.data();
+  t.strides = strides.data();
+  return handle_over(library, &t, text("weight '", w.name, "'"));
 }
 
 // What runs the operators that a library which is not ours has no code for: the process's host has
@@ -67,32 +79,11 @@ LoadedModel::LoadedModel(const std::string& path, const ingot_options& options)
   if (options.threads && library().is_own()) container_.set_threads(options.threads);
   entries_ = entry_names(library());
   constants_ = container_.constants();
-  if (package_ && !package_->weights_blob.empty()) container_.update_from_blob(package_->weights_blob);
-  if (package_) give_listed_weights();
+  if (package_) weights_.give(*package_, container_, [&](const ListedWeight& w) { return handle_of(library(), w); });
   for (const ModelContainer::Constant& c : constants_) {
     const DLDataType dtype = dlpack_type(dtype_of_code(c.dtype).value_or(DType::f32));
     infos_.push_back({c.fqn.c_str(), dtype, c.bytes, c.kind == 1, c.is_folded});
   }
-}
-
-void LoadedModel::give_listed_weights() {
-  const std::vector<ListedWeight> weights = listed_weights(*package_, constants_, weights_);
-  if (weights.empty()) return;
-  Handles given(library(), weights.size());
-  std::vector<AOTInductorConstantMapEntry> pairs;
-  for (const ListedWeight& w : weights) {
-    std::vector<int64_t> sizes = w.sizes, strides = w.strides;
-    DLTensor t{};
-    t.data = static_cast<char*>(w.storage->data()) + w.offset * size_of(w.dtype);
-    t.device = {kDLCPU, 0};
-    t.ndim = static_cast<int32_t>(sizes.size());
-    t.dtype = dlpack_type(w.dtype);
-    t.shape = sizes.data();
-    t.strides = strides.data();
-    given.add(handle_over(library(), &t, text("weight '", w.name, "'")));
-    pairs.push_back({w.name.c_str(), given[given.size() - 1]});
-  }
-  container_.update(pairs, ModelContainer::Give::in_place, false, false);
 }
 
 const ModelContainer::Constant& LoadedModel::constant_called(const std::string& fqn) const {

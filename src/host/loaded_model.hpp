@@ -34,13 +34,12 @@ class LoadedModel {
 
  private:
   std::optional<UnpackedModel> package_;
-  WeightStorages weights_;  // that lie beside the package's library; the container looks at them
+  PackageWeights weights_;
   ModelContainer container_;
   std::vector<std::string> entries_;
   std::vector<ModelContainer::Constant> constants_;
   std::vector<ingot_constant_info> infos_;  // of each of them; refer to their names
 
-  void give_listed_weights();
   const ModelContainer::Constant& constant_called(const std::string& fqn) const;
 };
 

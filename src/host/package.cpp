@@ -72,6 +72,13 @@ void extract(const Pt2Archive& a, const std::string& folder, const std::string& 
   write_temporary_file(target.string(), a.zip.read(text(a.top, folder, entry)).view());
 }
 
+std::string usual_model(const std::string& path) {
+  const Pt2Archive archive = open_pt2_archive(path);
+  INGOT_REQUIRE(!archive.compiled.empty(), path,
+                " holds an exported program and no compiled model; compile it first: ingot compile ", path);
+  return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
+}
+
 bool is_source(const std::string& name) { return name.ends_with(".cpp") || name.ends_with(".o"); }
 
 }  // namespace
@@ -89,19 +96,8 @@ TemporaryFolder::~TemporaryFolder() {
   if (!path_.empty()) fs::remove_all(path_, none);
 }
 
-bool is_package(const std::string& path) {
-  if (!path.ends_with(".pt2")) return false;
-  return !open_pt2_archive(path).compiled.empty();
-}
-
-std::string usual_model(const std::string& path) {
-  const Pt2Archive archive = open_pt2_archive(path);
-  INGOT_REQUIRE(!archive.compiled.empty(), path,
-                " holds an exported program and no compiled model; compile it first: ingot compile ", path);
-  return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
-}
-
-UnpackedModel unpack_model(const std::string& path, const std::string& model_name) {
+UnpackedModel unpack_model(const std::string& path, const std::string& wanted) {
+  const std::string model_name = wanted.empty() ? usual_model(path) : wanted;
   const Pt2Archive a = open_package(path);
   const std::string folder = find_model(a, path, model_name);
   UnpackedModel model;

@@ -28,15 +28,11 @@ struct UnpackedModel {
   std::string weights_folder;      // data/weights, where there is a list
 };
 
-// Whether the file is a package with compiled models in it.
-bool is_package(const std::string& path);
+// Whether the name is that of a package; other files are libraries.
+inline bool is_package(const std::string& path) { return path.ends_with(".pt2"); }
 
-// The model that is meant where none is named: the only one, or "model". User error for a file
-// without compiled models.
-std::string usual_model(const std::string& path);
-
-// User error in the words of I105 to I113 for an archive that is none, and for a model that is not
-// in it.
+// Without a name the only model, or the one that is called "model". User error in the words of I105
+// to I113 for an archive that is none, and for a model that is not in it.
 UnpackedModel unpack_model(const std::string& path, const std::string& model_name);
 
 // The bytes of the model's metadata file (JSON), without unpacking the rest.

@@ -165,9 +165,23 @@ Ref<Storage> read_weight(const std::string& path) {
 
 }  // namespace
 
-std::vector<ListedWeight> listed_weights(const UnpackedModel& model, const std::vector<ModelContainer::Constant>& constants,
-                                         WeightStorages& storages) {
-  if (model.weights_config.empty()) return {};
+void PackageWeights::give(const UnpackedModel& model, ModelContainer& container, const MakeHandle& handle, CallSite from) {
+  if (!model.weights_blob.empty()) container.update_from_blob(model.weights_blob, from);
+  if (model.weights_config.empty()) return;
+  const std::vector<ListedWeight> weights = listed(model, container.constants(from));
+  if (weights.empty()) return;
+  Handles given(container.library(), weights.size());
+  std::vector<AOTInductorConstantMapEntry> pairs;
+  for (const ListedWeight& w : weights) {
+    given.add(handle(w));
+    pairs.push_back({w.name.c_str(), given[given.size() - 1]});
+  }
+  container.update(pairs, ModelContainer::Give::in_place, false, false, from);
+}
+
+// Those that are among the constants.
+std::vector<ListedWeight> PackageWeights::listed(const UnpackedModel& model,
+                                                 const std::vector<ModelContainer::Constant>& constants) {
   std::vector<ListedWeight> weights;
   const Ref<MappedFile> list = MappedFile::open(model.weights_config);
   for (WeightsList::Entry& e : WeightsList(list->bytes(), model.weights_config).read()) {
@@ -178,7 +192,7 @@ std::vector<ListedWeight> listed_weights(const UnpackedModel& model, const std::
     INGOT_REQUIRE(dtype, what, "the model's dtype is none of Ingot's");
     INGOT_REQUIRE(e.file.find('/') == e.file.npos && !e.file.empty(), what,
                   "expected the name of a file in data/weights, found '", e.file, "'");
-    Ref<Storage>& storage = storages[e.file];
+    Ref<Storage>& storage = storages_[e.file];
     if (!storage) storage = read_weight(text(model.weights_folder, "/", e.file));
     const auto needed = e.sizes.size() == e.strides.size() ? strided_bytes(e.sizes, e.strides, e.offset, *dtype) : std::nullopt;
     INGOT_REQUIRE(needed && *needed <= storage->nbytes().value(), what, "the tensor does not lie within ", e.file);

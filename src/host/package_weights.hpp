@@ -1,6 +1,7 @@
 // Weights that a package has beside its library (I106, I111).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,9 +13,6 @@
 
 namespace ingot {
 
-// By file of data/weights: each is one storage, which all weights that lie in it share.
-using WeightStorages = std::map<std::string, Ref<Storage>>;
-
 // A constant of the library, and where its elements lie.
 struct ListedWeight {
   std::string name;  // in the library
@@ -24,10 +22,24 @@ struct ListedWeight {
   int64_t offset = 0;  // in elements
 };
 
-// Those of the model's weights_config.json that are among `constants`; none where there is no such
-// file. Storages that are not among `storages` yet are read and added. User error for a file that
-// does not keep to the format, and for weights that lie outside of their storage.
-std::vector<ListedWeight> listed_weights(const UnpackedModel& model, const std::vector<ModelContainer::Constant>& constants,
-                                         WeightStorages& storages);
+// The weights of one model. Those that weights_config.json lists are used where they lie: the value
+// outlives the container that they are given to.
+class PackageWeights {
+ public:
+  // A handle over a weight's elements, which the container's library releases.
+  using MakeHandle = std::function<AtenTensorHandle(const ListedWeight&)>;
+
+  // Before they are given: storages that another model of the same package has weights in are not
+  // read again.
+  void share(const PackageWeights& other) { storages_ = other.storages_; }
+  // Gives the container what lies beside its library, if anything does. User error for a file that
+  // does not keep to the format, and for weights that lie outside of their storage.
+  void give(const UnpackedModel& model, ModelContainer& container, const MakeHandle& handle, CallSite from = CallSite::current());
+
+ private:
+  std::map<std::string, Ref<Storage>> storages_;  // by file of data/weights, each of which is one
+
+  std::vector<ListedWeight> listed(const UnpackedModel& model, const std::vector<ModelContainer::Constant>& constants);
+};
 
 }  // namespace ingot

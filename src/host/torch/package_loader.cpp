@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "host/torch/handle.hpp"
 #include "io/json.hpp"
 #include "io/file.hpp"
 #include "tensor/impl.hpp"
@@ -80,27 +81,15 @@ ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOpti
   runner.cubin_dir = model_.folder.path();
   runner.run_single_threaded = options.run_single_threaded;
   runner_ = factory->second(model_.library, runner);
-  if (!model_.weights_blob.empty()) runner_->update_constant_buffer_from_blob(model_.weights_blob);
   if (const ModelPackageLoader* other = options.share_weights_with) {
     INGOT_REQUIRE(std::filesystem::equivalent(path, other->path_), path, ": the loader to share weights with is one of ",
                   other->path_, "; models of one package share weights");
-    weights_ = other->weights_;
+    weights_.share(other->weights_);
   }
-  if (!model_.weights_config.empty()) load_listed_weights();
-}
-
-// The container uses the tensors as they are.
-void ModelPackageLoader::load_listed_weights() {
-  ConstantMap constants;
-  for (const ListedWeight& w : listed_weights(model_, runner_->session().container().constants(), weights_)) {
-    Geometry g;
-    g.sizes = Shape(w.sizes);
-    g.strides = Shape(w.strides);
-    g.offset = w.offset;
-    g.dtype = w.dtype;
-    constants.emplace(w.name, Tensor(make_ref<TensorImpl>(w.storage, std::move(g))));
-  }
-  runner_->update_constant_buffer(constants, false, false, true);
+  weights_.give(model_, runner_->session().container(), [](const ListedWeight& w) {
+    return new_handle(
+        Tensor(make_ref<TensorImpl>(w.storage, Geometry{Shape(w.sizes), Shape(w.strides), Int(w.offset), w.dtype})));
+  });
 }
 
 std::vector<std::string> ModelPackageLoader::constant_fqns() const {

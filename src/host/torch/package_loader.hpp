@@ -7,7 +7,7 @@
 namespace ingot {
 
 struct LoaderOptions {
-  std::string model_name = "model";
+  std::string model_name = "model";  // as PyTorch's; empty: as unpack_model chooses
   bool run_single_threaded = false;
   std::size_t num_runners = 1;
   int device_index = -1;  // -1: the device's default
@@ -46,11 +46,9 @@ class ModelPackageLoader {
  private:
   std::string path_;  // of the package
   UnpackedModel model_;
-  WeightStorages weights_;
+  PackageWeights weights_;
   PackageMetadata metadata_;
   std::unique_ptr<ModelContainerRunner> runner_;  // after the files it is loaded from, so that it goes first
-
-  void load_listed_weights();
 };
 
 // What PyTorch writes into packages about the machine they are for: platform, machine, instructions
