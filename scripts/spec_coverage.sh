@@ -86,11 +86,11 @@ specification() {
     }' "$scratch/ids" "$scratch/tests" "$rows"
 }
 
-ids() { printf "$1%03d\n" $(seq 1 "$2"); }  # LETTER LAST
+# LETTER PAGE: the ids that a page of the specifications defines, as **R001** or, over a section of its own, as "#### A001".
+ids() { grep -oE "\*\*$1[0-9]{3}\*\*|^#+ $1[0-9]{3}\b" "docs/spec/$2.md" | tr -d '*# '; }
 
-ids A 197 | specification "tests of AOT dispatch" A
-ids R 202 | specification "requirements of the AOT layer" R
-ids I 118 | specification "requirements of compiled models" I
-# The one specification that lies here defines its own ids, as **P001**.
-grep -oE "\*\*P[0-9]{3}\*\*" docs/spec/pt2_format.md | tr -d '*' | specification "exported programs, docs/spec/pt2_format.md" P
+ids A aotdispatch | specification "tests of AOT dispatch" A
+ids R aot_autograd | specification "requirements of the AOT layer" R
+ids I aoti_runtime | specification "requirements of compiled models" I
+ids P pt2_format | specification "exported programs, docs/spec/pt2_format.md" P
 [[ ! -e $scratch/failed ]]
