@@ -7,9 +7,9 @@
 #include "op/excerpt.hpp"
 #include "graph/node_table.hpp"
 #include "graph/same.hpp"
+#include "graph/shape_rule.hpp"
 #include "graph/source.hpp"
 #include "graph/target.hpp"
-#include "graph/text.hpp"
 #include "op/applied.hpp"
 #include "op/fits.hpp"
 
@@ -60,7 +60,7 @@ std::string_view unwritable(const Value& v) {
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& g) : graph_(g) {}
+  Verifier(const Graph& g, GraphForm records) : graph_(g), records_(records) {}
 
   std::string run() {
     std::size_t line = 2;
@@ -75,13 +75,14 @@ class Verifier {
       const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute);
       if (subgraph == nullptr) continue;
       if (*subgraph == nullptr) return text("subgraph ", key, " is missing");
-      if (const std::string fault = find_fault(**subgraph); !fault.empty()) return text("subgraph ", key, ": ", fault);
+      if (const std::string fault = find_fault(**subgraph, records_); !fault.empty()) return text("subgraph ", key, ": ", fault);
     }
     return {};
   }
 
  private:
   const Graph& graph_;
+  const GraphForm records_;
   std::unordered_set<std::string_view> names_;
   int defined_ = 0;        // nodes seen so far
   bool body_began_ = false;  // a node that is no placeholder was seen
@@ -100,6 +101,7 @@ class Verifier {
     for (const Argument& a : n.args)
       if (std::string f = operand_fault(a); !f.empty()) return f;
     std::string f = kind_fault(n);
+    if (f.empty()) f = record_fault(graph_, n, records_);
     defined_++;
     return f;
   }
@@ -223,10 +225,10 @@ std::string argument_fault(const Graph& g, const SchemaArg& param, const Argumen
   return m.empty() ? m : text("must be ", type_text(param), ", not ", m);
 }
 
-std::string find_fault(const Graph& g) { return Verifier(g).run(); }
+std::string find_fault(const Graph& g, GraphForm records) { return Verifier(g, records).run(); }
 
-void verify(const Graph& g) {
-  const std::string fault = find_fault(g);
+void verify(const Graph& g, GraphForm records) {
+  const std::string fault = find_fault(g, records);
   INGOT_REQUIRE(fault.empty(), "the graph is malformed: ", fault);
 }
 

@@ -40,10 +40,17 @@ int for_each_program(const F& f) {
   return count;
 }
 
+// What PyTorch's rules for tensors without bytes made of sizes and dtypes, ours make; strides are
+// those of its kernels, which the rules of some of its composites (fft, attention) differ from. Of an
+// LSTM PyTorch records states with one dim more than they have.
 TEST(GoldenPrograms, EveryGraphIsItsText) {
-  const int count = for_each_program([](const std::string& path, const Pt2Archive&, const std::string& name) {
+  int recorded_otherwise = 0;
+  const int count = for_each_program([&](const std::string& path, const Pt2Archive&, const std::string& name) {
     const Program p = load_pt2(path, name);
-    EXPECT_EQ(find_fault(p.main().graph), "") << path;
+    const std::string fault = find_fault(p.main().graph, GraphForm::readable);
+    const bool is_state_of_lstm = fault.starts_with("node lstm: records element 1 ");
+    recorded_otherwise += is_state_of_lstm;
+    EXPECT_EQ(find_fault(p.main().graph, is_state_of_lstm ? GraphForm::plain : GraphForm::readable), "") << path;
     for (const GraphForm form : {GraphForm::plain, GraphForm::readable, GraphForm::full}) {
       // The plain form has no subgraphs: they come from the graph itself.
       const Graph back = parse_graph(print(p.main().graph, form), {.attributes = &p.main().graph.attributes});
@@ -51,6 +58,7 @@ TEST(GoldenPrograms, EveryGraphIsItsText) {
     }
   });
   EXPECT_EQ(count, 3233);
+  EXPECT_EQ(recorded_otherwise, 2);
 }
 
 // Read, written and read again, every program of the sample is the same JSON.

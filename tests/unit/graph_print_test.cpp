@@ -482,8 +482,9 @@ TEST(GraphPrint, EveryListingOfTheSpec) {
     for (std::sregex_iterator i(l.text.begin(), l.text.end(), fetch), end; i != end; ++i)
       attributes.set((*i)[1].str(), shared(Graph()));
     const Graph g = parse_graph(l.text, {.file = l.name, .attributes = &attributes});
-    EXPECT_EQ(find_fault(g), "");
-    EXPECT_EQ(print(g, l.text.starts_with("class") ? GraphForm::readable : GraphForm::plain), l.text);
+    const GraphForm form = l.text.starts_with("class") ? GraphForm::readable : GraphForm::plain;
+    EXPECT_EQ(find_fault(g, form), "");
+    EXPECT_EQ(print(g, form), l.text);
     count++;
   }
   EXPECT_EQ(count, 80);

@@ -58,7 +58,7 @@ TEST(GraphRandom, SpoiledTextsAreRefusedOrGraphs) {
     else text.insert(at, text.substr(seed * 104729 % text.size(), 1 + seed % 29));
     try {
       const Graph read = parse_graph(text, {.attributes = &g.attributes});
-      if (find_fault(read).empty()) {
+      if (find_fault(read, GraphForm::plain).empty()) {  // annotations may say anything, and read back
         const Graph back = parse_graph(print(read), {.attributes = &read.attributes});
         ASSERT_EQ(difference(read, back), "") << seed << "\n" << text;
       }

@@ -6,6 +6,7 @@
 #include "op/call.hpp"
 #include "support/error_text.hpp"
 #include "support/graph_fixture.hpp"
+#include "tensor/impl.hpp"
 #include "tensor/random.hpp"
 
 namespace ingot {
@@ -179,6 +180,118 @@ TEST(GraphVerify, ScalarsGradModeAndUnsupported) {
   Graph m;
   m.grad_mode(true)->args[0] = Value(1);
   EXPECT_TRUE(find_fault(m).starts_with("node _set_grad_enabled: the grad mode must be True or False\n"));
+}
+
+// The first line of what is wrong with the listing, whose annotations are the records.
+std::string fault_of(const std::string& body, GraphForm records = GraphForm::full) {
+  const std::string f = find_fault(parse_graph("class <lambda>(torch.nn.Module):\n    def forward" + body), records);
+  return f.substr(0, f.find('\n'));
+}
+
+TEST(GraphVerify, RecordsAreWhatTheOpMakes) {
+  const auto sum = [](const std::string& record) {
+    return R"((self, x: "f32[2, 3]", y: "f32[3]"):
+        add: ")" +
+           record + R"(" = torch.ops.aten.add.Tensor(x, y)
+        return (add,)
+)";
+  };
+  EXPECT_EQ(fault_of(sum("f32[2, 3]")), "");
+  EXPECT_EQ(fault_of(sum("f64[2, 3]")), "node add: records f64[2, 3][3, 1]cpu, and aten::add.Tensor makes f32[2, 3][3, 1]cpu");
+  EXPECT_EQ(fault_of(sum("f32[3, 2]")), "node add: records f32[3, 2][2, 1]cpu, and aten::add.Tensor makes f32[2, 3][3, 1]cpu");
+  EXPECT_EQ(fault_of(sum("f32[6]")), "node add: records f32[6][1]cpu, and aten::add.Tensor makes f32[2, 3][3, 1]cpu");
+  EXPECT_EQ(fault_of(sum("Sym(s0)")), "node add: records s0, and aten::add.Tensor makes f32[2, 3][3, 1]cpu");
+  // A readable listing has no strides and devices, and a plain one nothing.
+  const std::string strides = sum("f32[2, 3][1, 2]cpu"), device = sum("f32[2, 3][3, 1]cuda:0"), dtype = sum("f64[2, 3]");
+  EXPECT_EQ(fault_of(strides), "node add: records f32[2, 3][1, 2]cpu, and aten::add.Tensor makes f32[2, 3][3, 1]cpu");
+  EXPECT_EQ(fault_of(device), "node add: records f32[2, 3][3, 1]cuda:0, and aten::add.Tensor makes f32[2, 3][3, 1]cpu");
+  EXPECT_EQ(fault_of(strides, GraphForm::readable), "");
+  EXPECT_EQ(fault_of(device, GraphForm::readable), "");
+  EXPECT_NE(fault_of(dtype, GraphForm::readable), "");
+  EXPECT_EQ(fault_of(dtype, GraphForm::plain), "");
+}
+
+TEST(GraphVerify, OperandsAreWhatTheOpTakes) {
+  EXPECT_EQ(
+      fault_of(R"((self, x: "f32[2, 3]"):
+        mm: "f32[2, 3]" = torch.ops.aten.mm.default(x, x)
+        return (mm,)
+)"),
+      "node mm: aten::mm refuses what is recorded of its operands: mm: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
+  // Of strides that nobody wrote down it is not known whether there is such a view.
+  const std::string flat = R"((self, x: "f32[2, 3][1, 2]cpu"):
+        view: "f32[6]" = torch.ops.aten.view.default(x, [6])
+        return (view,)
+)";
+  EXPECT_TRUE(fault_of(flat).starts_with("node view: aten::view refuses what is recorded of its operands: ")) << fault_of(flat);
+  EXPECT_EQ(fault_of(flat, GraphForm::readable), "");
+}
+
+TEST(GraphVerify, RecordsOfOpenSizes) {
+  const auto sum = [](const std::string& record) {
+    return R"((self, x: "f32[s0, 3]", y: "f32[s1, 3]"):
+        cat: ")" +
+           record + R"(" = torch.ops.aten.cat.default([x, y])
+        return (cat,)
+)";
+  };
+  EXPECT_EQ(fault_of(sum("f32[s0 + s1, 3]")), "");
+  EXPECT_EQ(fault_of(sum("f32[s0, 3]")), "node cat: records f32[s0, 3][3, 1]cpu, and aten::cat makes f32[s0 + s1, 3][3, 1]cpu");
+  EXPECT_EQ(fault_of(sum("f32[s0 + s1, 4]")),
+            "node cat: records f32[s0 + s1, 4][4, 1]cpu, and aten::cat makes f32[s0 + s1, 3][3, 1]cpu");
+  EXPECT_EQ(fault_of(sum("f32[2*s0, 3]")), "");  // where s0 is s1, which the trace may have found
+  const std::string broadcast = R"((self, x: "f32[s0]", y: "f32[s1]"):
+        add: "i64[s0]" = torch.ops.aten.add.Tensor(x, y)
+        return (add,)
+)";
+  EXPECT_EQ(fault_of(broadcast), "");  // nor is it known whether the op takes them
+}
+
+TEST(GraphVerify, RecordsOfWhatDataDecidesAreLeftAlone) {
+  Graph g;
+  Node* x = g.placeholder("x");
+  Node* nonzero = g.call(op("nonzero"), {x});
+  Node* item = g.call(op("_local_scalar_dense"), {x});
+  x->meta = fake({4});
+  nonzero->meta = fake({Int(Expr::symbol("u7", 0)), 1});
+  item->meta = Value(Int(Expr::symbol("u8", 0)));
+  EXPECT_EQ(find_fault(g), "");
+}
+
+TEST(GraphVerify, RecordsOfElementsAndAttributes) {
+  Graph g;
+  g.attributes.emplace_back("w", fake({2, 3}));
+  Node* w = g.attribute("w");
+  Node* max = g.call(op("max.dim"), {w, Value(0)});
+  Node* item = g.item(max, 1);
+  w->meta = fake({2, 3});
+  max->meta = TensorList{fake({3}), make_tensor(Geometry::contiguous({3}, DType::i64), {}, true)};
+  item->meta = max->meta.tensors()[1];
+  const auto fault = [&] {
+    const std::string f = find_fault(g);
+    return f.substr(0, f.find('\n'));
+  };
+  EXPECT_EQ(fault(), "");
+  item->meta = fake({3});
+  EXPECT_EQ(fault(), "node getitem: records f32[3][1]cpu, and the list max_1 has i64[3][1]cpu");
+  max->meta = TensorList{fake({3}), fake({3})};
+  EXPECT_EQ(fault(), "node max_1: records element 1 f32[3][1]cpu, and aten::max.dim makes i64[3][1]cpu");
+  w->meta = fake({3, 2});
+  EXPECT_EQ(fault(), "node w: records f32[3, 2][2, 1]cpu, and attribute w is f32[2, 3][3, 1]cpu");
+}
+
+// The rule of an op that gives its operand another geometry is asked of a copy of what is recorded.
+TEST(GraphVerify, LeavesRecordsAsTheyAre) {
+  Graph g;
+  Node* x = g.placeholder("x");
+  Node* resized = g.call(op("resize_"), {x, Value(Shape{4, 5})});
+  x->meta = fake({2, 3});
+  resized->meta = fake({4, 5});
+  g.outputs = {resized};
+  const Int bytes = x->meta.tensor()->storage->nbytes();
+  EXPECT_EQ(find_fault(g), "");
+  EXPECT_EQ(x->meta.tensor().sizes(), (Shape{2, 3}));
+  EXPECT_EQ(x->meta.tensor()->storage->nbytes(), bytes);
 }
 
 TEST(GraphVerify, Results) {

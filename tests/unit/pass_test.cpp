@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "graph/copy.hpp"
 #include "graph/text.hpp"
 #include "graph/trace.hpp"
 #include "graph/verify.hpp"
@@ -15,6 +16,7 @@
 #include "pass/dead_code.hpp"
 #include "pass/merge_equal.hpp"
 #include "support/error_text.hpp"
+#include "tensor/impl.hpp"
 
 namespace ingot {
 namespace {
@@ -39,6 +41,13 @@ Graph bad(const Graph& g) {
   Graph to;
   to.placeholder("x");
   to.outputs = {g.outputs[0]};
+  return to;
+}
+
+// The graph with another record of what its last node makes.
+Graph recording(const Graph& g, const Tensor& record) {
+  Graph to = clone(g);
+  to.nodes().back()->meta = record;
   return to;
 }
 
@@ -102,6 +111,29 @@ TEST(Passes, ABadOneIsNamed) {
   } catch (const InternalError& e) {
     EXPECT_NE(std::string(e.what()).find("pass 'my_rewrite' made a graph that breaks a rule: "), std::string::npos) << e.what();
   }
+}
+
+// What it records of a value is not what the op makes.
+TEST(Passes, OneThatRecordsWhatNoOpMakesIsNamed) {
+  setenv("INGOT_VERIFY", "1", 1);
+  const Traced traced = trace([](const TensorList& in) { return TensorList{in[0].sin() * in[1]}; }, {ones({2, 3}), ones({3})});
+  const auto fault = [&](const Tensor& record) -> std::string {
+    try {
+      run_passes(traced.graph,
+                 std::array{dead_code_pass(), Pass{"my_rewrite", [&](const Graph& g) { return recording(g, record); }}});
+      return "none";
+    } catch (const InternalError& e) {
+      const std::string what = e.what(), start = "pass 'my_rewrite' made a graph that breaks a rule: ";
+      const std::size_t at = what.find(start);
+      return at == what.npos ? what : what.substr(at + start.size(), what.find('\n') - at - start.size());
+    }
+  };
+  const auto record = [](const Shape& sizes, DType dtype) { return make_tensor(Geometry::contiguous(sizes, dtype), {}, true); };
+  EXPECT_EQ(fault(record({2, 3}, DType::f32)), "none");
+  EXPECT_EQ(fault(record({2, 3}, DType::f64)),
+            "node mul: records f64[2, 3][3, 1]cpu, and aten::mul.Tensor makes f32[2, 3][3, 1]cpu");
+  EXPECT_EQ(fault(record({2, 4}, DType::f32)),
+            "node mul: records f32[2, 4][4, 1]cpu, and aten::mul.Tensor makes f32[2, 3][3, 1]cpu");
 }
 
 // Each has a symbol of its own for what the data decides, of which later values may be made.
