@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
+#include "program/write_back.hpp"
 #include "transform/functional.hpp"
 
 namespace ingot::aot {
@@ -143,7 +144,8 @@ Tree with_loss(const Tree& out, std::optional<int> index) {
 }
 
 // What a forward assigns to members of the module (R184): a buffer has the tensor for its next
-// value, any other member must be as it was.
+// value, any other member must be as it was. Until the forward has ended buffers are what they were:
+// two may change places, and one that is returned has its elements from before.
 Tree call_watched(nn::Module& module, const TreeFunction& forward, const Tree& arguments) {
   nn::NamedTensors before = module.named_parameters(true);
   for (auto& b : module.named_buffers()) before.push_back(std::move(b));
@@ -160,9 +162,13 @@ Tree call_watched(nn::Module& module, const TreeFunction& forward, const Tree& a
   }
   nn::NamedTensors after = module.named_parameters(true);
   for (auto& b : module.named_buffers()) after.push_back(std::move(b));
+  std::vector<Write> writes;
   for (std::size_t k = 0; k < before.size(); k++)
-    if (!after[k].second.is_same(before[k].second)) before[k].second.copy_(after[k].second);
-  return out;
+    if (!after[k].second.is_same(before[k].second)) writes.push_back({before[k].second, after[k].second});
+  if (writes.empty()) return out;
+  FlatTree results = flatten(out);
+  write_at_once(std::move(writes), results.leaves);
+  return unflatten(results.leaves, results.spec);
 }
 
 struct ModuleExport {

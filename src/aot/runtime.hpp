@@ -1,5 +1,10 @@
 // What happens around a compiled graph in every call: writes to the caller's tensors, and outputs
 // that are views of them (sections 10.2 and 11).
+//
+// Not the write-back of programs (program/write_back.hpp): here autograd may see a write, the
+// argument may look otherwise after it, and views of the argument are taken again and not copied.
+// Nor does a value have to be saved from the writes before it: functionalize makes every value that
+// is written by an op, in memory of its own.
 #pragma once
 #include "aot/metadata.hpp"
 

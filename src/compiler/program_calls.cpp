@@ -42,35 +42,25 @@ TensorList library_inputs(const Program& program, Args given) {
 }
 
 Values caller_results(Program& program, const TensorList& outputs) {
-  Values results;
-  program.gradients.clear();
+  Values returned;
   std::size_t next = 0;
   const EntryPoint& entry = program.main();
   for (std::size_t i = 0; i < entry.outputs.size(); i++) {
-    if (entry.outputs[i].is_write() || entry.outputs[i].kind == OutputSpec::Kind::token) continue;
+    if (!entry.outputs[i].is_returned()) continue;
     const Argument& a = entry.graph.outputs[i];
-    const bool is_gradient = entry.outputs[i].is_gradient();
-    if (is_gradient && a.is_value()) {
-      program.gradients[entry.outputs[i].target] = a.value().tensor_or_none();
-      continue;
-    }
     if (a.is_value()) {  // a constant, which the library does not return
-      results.push_back(a.value());
+      returned.push_back(a.value());
       continue;
     }
     INGOT_REQUIRE(next < outputs.size(), program.name, ": the library returned ", outputs.size(),
                   " values, the program returns more");
     const Tensor& t = outputs[next++];
-    if (is_gradient) {
-      program.gradients[entry.outputs[i].target] = t;
-      continue;
-    }
-    const bool is_tensor = a.is_node() && a.node()->meta.is_tensor();
-    results.push_back(is_tensor ? Value(t) : Value(t.item()));
+    const bool is_tensor = entry.outputs[i].is_gradient() || (a.is_node() && a.node()->meta.is_tensor());
+    returned.push_back(is_tensor ? Value(t) : Value(t.item()));
   }
   INGOT_REQUIRE(next == outputs.size(), program.name, ": the library returned ", outputs.size(), " values, the program returns ",
                 next);
-  return results;
+  return program.keep_gradients(entry, returned);
 }
 
 void take_back_buffer(Program& program, const std::string& fqn, const Tensor& value) {

@@ -17,7 +17,8 @@ TensorList library_inputs(const Program& program, Args given);
 // results, are the program's, as after a run.
 Values caller_results(Program& program, const TensorList& outputs);
 
-// A buffer of the program after the library's run; other constants are left alone.
+// A buffer of the program after the library's run, which wrote its own: what it has now, in other
+// memory, is copied. Other constants are left alone.
 void take_back_buffer(Program& program, const std::string& fqn, const Tensor& value);
 
 }  // namespace ingot

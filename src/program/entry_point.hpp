@@ -38,6 +38,8 @@ struct OutputSpec {
   // Whether the output is a leaf of what the caller gets.
   bool is_result() const { return kind == Kind::user || kind == Kind::loss; }
   bool is_gradient() const { return kind == Kind::parameter_gradient || kind == Kind::user_input_gradient; }
+  // Whether whoever runs the graph hands it on: neither what is written nor a token.
+  bool is_returned() const { return is_result() || is_gradient(); }
   // Whether it is the new value of an input (write_back.hpp).
   bool is_write() const {
     return kind == Kind::buffer_mutation || kind == Kind::parameter_mutation || kind == Kind::user_input_mutation;

@@ -121,14 +121,16 @@ Values Program::run(Args all_given, std::size_t entry) {
     else if (s.kind == InputSpec::Kind::token) values.push_back(make_tensor(Geometry::contiguous({0}, DType::f32)));
     else values.push_back(state.at(s.name).tensor);
   }
-  const Values rest = write_back(e, name, values, Interpreter(e.graph).run(values));
+  return keep_gradients(e, write_back(e, name, values, Interpreter(e.graph).run(values)));
+}
 
+Values Program::keep_gradients(const EntryPoint& entry, Args returned) {
   Values results;
   gradients.clear();
-  next = 0;
-  for (const OutputSpec& s : e.outputs) {
-    if (s.is_write() || s.kind == OutputSpec::Kind::token) continue;
-    const Value& v = rest[next++];
+  std::size_t next = 0;
+  for (const OutputSpec& s : entry.outputs) {
+    if (!s.is_returned()) continue;
+    const Value& v = returned[next++];
     if (s.is_result()) {
       results.push_back(v);
       continue;

@@ -51,6 +51,9 @@ struct Program {
   Tree call(const Tree& args, const Tree& kwargs = Tree::dict({}), std::size_t entry = 0);
   // Gradients that a joint graph returned in the last run, by parameter or user input.
   std::map<std::string, Tensor> gradients;
+  // The results among what a run of the entry point, here or compiled, returned (one value for each
+  // output that is_returned()); the gradients are kept. User error for one that is no tensor.
+  Values keep_gradients(const EntryPoint& entry, Args returned);
 
   // Prepares the checks of run; whoever makes a program calls it last.
   void prepare();

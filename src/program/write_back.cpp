@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -13,14 +14,12 @@ namespace ingot {
 
 namespace {
 
-struct Write {
-  Tensor target;
-  Value source;
-};
-
-bool share_storage(const Value& v, const Tensor& t) {
+// Whether a tensor of the value lives where one of these is written.
+bool lives_in(const Value& v, std::span<const Write> writes) {
   bool any = false;
-  for_each_tensor(v, [&](const Tensor& m) { any |= m->storage == t->storage; });
+  for_each_tensor(v, [&](const Tensor& t) {
+    any = any || std::ranges::any_of(writes, [&](const Write& w) { return w.target->storage == t->storage; });
+  });
   return any;
 }
 Value cloned(const Value& v) {
@@ -40,6 +39,14 @@ Targets targets_of(const EntryPoint& entry, Args given) {
 
 }  // namespace
 
+void write_at_once(std::vector<Write> writes, Values& results) {
+  for (Value& r : results)
+    if (lives_in(r, writes)) r = cloned(r);
+  for (std::size_t i = 0; i < writes.size(); i++)
+    if (lives_in(writes[i].value, std::span(writes).first(i))) writes[i].value = aten<"clone">(writes[i].value);
+  for (const Write& w : writes) aten<"copy_">(w.target, w.value);
+}
+
 Values write_back(const EntryPoint& entry, const std::string& what, Args given, Args returned) {
   const bool any = std::any_of(entry.outputs.begin(), entry.outputs.end(), [](const OutputSpec& s) { return s.is_write(); });
   const Targets targets = any ? targets_of(entry, given) : Targets();
@@ -47,26 +54,16 @@ Values write_back(const EntryPoint& entry, const std::string& what, Args given, 
   std::vector<Write> writes;
   for (std::size_t i = 0; i < entry.outputs.size(); i++) {
     const OutputSpec& s = entry.outputs[i];
-    if (s.is_write()) {
-      const auto target = targets.find({s.target_kind(), s.target});
-      INGOT_REQUIRE(target != targets.end() && target->second.is_tensor() && returned[i].is_tensor(), what, ": ", s.target,
-                    " is written by the program; both it and what is written should be tensors");
-      writes.push_back({target->second.tensor(), returned[i]});
-    } else if (s.kind != OutputSpec::Kind::token) {
-      rest.push_back(returned[i]);
-    }
+    if (s.is_returned()) rest.push_back(returned[i]);
+    if (!s.is_write()) continue;
+    const auto target = targets.find({s.target_kind(), s.target});
+    INGOT_REQUIRE(target != targets.end() && target->second.is_tensor() && returned[i].is_tensor(), what, ": ", s.target,
+                  " is written by the program; both it and what is written should be tensors");
+    writes.push_back({target->second.tensor(), returned[i].tensor()});
   }
   if (writes.empty()) return rest;
   const GradModeGuard no_grad(false);
-  for (Value& r : rest)
-    if (std::any_of(writes.begin(), writes.end(), [&](const Write& w) { return share_storage(r, w.target); })) r = cloned(r);
-  for (std::size_t i = 0; i < writes.size(); i++)
-    for (std::size_t k = 0; k < i; k++)
-      if (share_storage(writes[i].source, writes[k].target)) {
-        writes[i].source = cloned(writes[i].source);
-        break;
-      }
-  for (const Write& w : writes) aten<"copy_">(w.target, w.source.tensor());
+  write_at_once(std::move(writes), rest);
   return rest;
 }
 

@@ -1,17 +1,31 @@
 // How outputs that are new values of a graph's inputs get there: one way for whoever runs the
 // graph, op by op or to record it.
+//
+// What looks like it and is not: a compiled library writes its caller's inputs and its own buffers
+// itself (src/model), of which `take_back_buffer` of compiler/program_calls.hpp copies what is in
+// other memory; AOT (aot/runtime.hpp) writes values that its own graphs made, which lie in memory
+// of their own, and moves history and looks along with each.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "program/entry_point.hpp"
 
 namespace ingot {
 
+// The tensor gets this value.
+struct Write {
+  Tensor target, value;
+};
+// Writes them in order, as if at once: every value is the one from before the first write, and so
+// is what `results` holds. What lives in a tensor that is written before it is read is copied
+// first. Autograd hears of it where the thread's grad mode says so.
+void write_at_once(std::vector<Write> writes, Values& results);
+
 // `given`: the values of the graph's placeholders, in order; `returned`: one value for each of
-// `entry.outputs`. Writes mutations to the inputs that they name, in order, and returns the other
-// outputs but tokens: results, losses and gradients. All of them were computed before the first
-// write, so that what lives in a tensor which is about to be written is copied first. User error,
-// which starts with `what`, where something else than a tensor would be written, or written to.
+// `entry.outputs`. Writes mutations to the inputs that they name, at once, and returns the other
+// outputs but tokens (OutputSpec::is_returned): results, losses and gradients. User error, which
+// starts with `what`, where something else than a tensor would be written, or written to.
 Values write_back(const EntryPoint& entry, const std::string& what, Args given, Args returned);
 
 }  // namespace ingot

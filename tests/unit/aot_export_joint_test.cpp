@@ -315,5 +315,33 @@ TEST_F(AotExport, R184_WhatAForwardAssigns) {
   expect_equal({x + 3, (x + 3) * 2}, run(e.graph, {full({2}, 3), x}));
 }
 
+struct Changing : nn::Module {
+  Tensor first, second;
+  Changing() {
+    add_buffer("first", first, zeros({2}));
+    add_buffer("second", second, zeros({2}));
+  }
+};
+
+// Assigned, not written: everybody still has the elements from before.
+TEST_F(AotExport, R184_AssignedBuffersAreWrittenAtOnce) {
+  Changing m;
+  const Tensor a = randn({2}), b = randn({2}), x = randn({2});
+  const Exported places = exported(m, over_tuple([&](const TensorList& in) {
+                                     std::swap(m.first, m.second);
+                                     return TensorList{m.first + in[0]};
+                                   }),
+                                   {x});
+  expect_equal({b, a, b + x}, run(places.graph, {a, b, x}));
+
+  const Exported old = exported(m, over_tuple([&](const TensorList& in) {
+                                  const Tensor was = m.first;
+                                  m.first = was + in[0];
+                                  return TensorList{was};
+                                }),
+                                {x});
+  expect_equal({a + x, a}, run(old.graph, {a, b, x}));
+}
+
 }  // namespace
 }  // namespace ingot::aot
