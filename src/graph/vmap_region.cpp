@@ -1,16 +1,16 @@
 #include "graph/vmap_region.hpp"
 
+#include <optional>
+
 #include "base/error.hpp"
 #include "graph/node_table.hpp"
+#include "graph/target.hpp"
 
 namespace ingot {
 namespace {
 
-constexpr std::string_view kPrefix = "torch._functorch.predispatch.";
-
-bool is_vmap_node(const Node& n, std::string_view what) {
-  return n.kind == NodeKind::unsupported && n.target.starts_with(kPrefix) &&
-         std::string_view(n.target).substr(kPrefix.size()) == what;
+std::optional<VmapCall> vmap_call(const Node& n) {
+  return n.kind == NodeKind::unsupported ? find_vmap_call(n.target) : std::nullopt;
 }
 
 void require_arguments(const Node& n, std::size_t count) {
@@ -19,27 +19,22 @@ void require_arguments(const Node& n, std::size_t count) {
 
 }  // namespace
 
-bool is_vmap_node(const Node& n) {
-  for (const std::string_view what :
-       {"lazy_load_decompositions", "_vmap_increment_nesting", "_vmap_decrement_nesting", "_add_batch_dim", "_remove_batch_dim"})
-    if (is_vmap_node(n, what)) return true;
-  return false;
-}
+bool is_vmap_node(const Node& n) { return vmap_call(n).has_value(); }
 
 std::map<int, VmapRegion> vmap_regions(const Graph& g) {
   std::map<int, VmapRegion> regions;
   std::vector<int> open;                        // the nodes that began those around, outermost first
   std::vector<int> inside(g.nodes().size(), -1);  // by node: which one it is in, -1: none
   for (const auto& n : g.nodes()) {
-    if (is_vmap_node(*n, "_vmap_increment_nesting")) {
+    const std::optional<VmapCall> call = vmap_call(*n);
+    if (call == VmapCall::begin) {
       require_arguments(*n, 2);
       INGOT_REQUIRE(n->args[1].is_value() && n->args[1].value().is_string(), n->name, ": randomness should be a string");
       regions[n->id].randomness = n->args[1].value().string();
       open.push_back(n->id);
-    } else if (is_vmap_node(*n)) {
-      const bool is_end = is_vmap_node(*n, "_vmap_decrement_nesting");
-      const bool is_argument = is_vmap_node(*n, "_add_batch_dim"), is_result = is_vmap_node(*n, "_remove_batch_dim");
-      if (!is_end && !is_argument && !is_result) continue;
+    } else if (call) {
+      const bool is_end = call == VmapCall::end, is_argument = call == VmapCall::argument, is_result = call == VmapCall::result;
+      if (call == VmapCall::prepare) continue;
       INGOT_REQUIRE(!open.empty(), n->name, ": ", n->target, " stands in no vmap");
       VmapRegion& region = regions[open.back()];
       if (is_argument) require_arguments(*n, 3), region.arguments.push_back(n.get());

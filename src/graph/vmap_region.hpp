@@ -7,8 +7,8 @@
 //   r = _remove_batch_dim(b, 1, size, 0)         a result, stacked along dim 0
 //   _vmap_decrement_nesting()                    it ends; inside, others may begin and end
 //
-// These are nodes of targets that are no operators (NodeKind::unsupported); the interpreter runs
-// what they stand for.
+// These are nodes of targets that are no operators (NodeKind::unsupported; `VmapCall` of target.hpp
+// tells which, whatever PyTorch calls them in full); the interpreter runs what they stand for.
 #pragma once
 #include <map>
 #include <string>
