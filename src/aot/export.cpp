@@ -144,8 +144,8 @@ Tree with_loss(const Tree& out, std::optional<int> index) {
 }
 
 // What a forward assigns to members of the module (R184): a buffer has the tensor for its next
-// value, any other member must be as it was. Until the forward has ended buffers are what they were:
-// two may change places, and one that is returned has its elements from before.
+// value, any other member must be as it was. Until the forward has ended buffers are what they
+// were: two may change places, and one that is returned has its elements from before.
 Tree call_watched(nn::Module& module, const TreeFunction& forward, const Tree& arguments) {
   nn::NamedTensors before = module.named_parameters(true);
   for (auto& b : module.named_buffers()) before.push_back(std::move(b));

@@ -41,8 +41,8 @@ int for_each_program(const F& f) {
 }
 
 // What PyTorch's rules for tensors without bytes made of sizes and dtypes, ours make; strides are
-// those of its kernels, which the rules of some of its composites (fft, attention) differ from. Of an
-// LSTM PyTorch records states with one dim more than they have.
+// those of its kernels, which the rules of some of its composites (fft, attention) differ from. Of
+// an LSTM PyTorch records states with one dim more than they have.
 TEST(GoldenPrograms, EveryGraphIsItsText) {
   int recorded_otherwise = 0;
   const int count = for_each_program([&](const std::string& path, const Pt2Archive&, const std::string& name) {
