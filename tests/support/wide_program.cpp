@@ -6,6 +6,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "graph/fake.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "support/wide_makers.hpp"
@@ -13,6 +14,8 @@
 
 namespace ingot::testing {
 namespace {
+
+constexpr int64_t kMostElements = 60000;
 
 class WideGenerator {
  public:
@@ -158,13 +161,29 @@ class WideGenerator {
   // that take long.
   static bool is_tame(const Tensor& t) {
     const Tensor x = is_two_tensor(t) ? a(t) : t;
-    if (x.numel().value() > 60000) return false;
+    if (x.numel().value() > kMostElements) return false;
     if (!is_differentiable(x.dtype()) || x.numel().value() == 0) return true;
     if (is_out_of_date(*x->storage)) return false;  // a conj of what was written since, which nobody may read
     const NoGrad no_grad;
     const Tensor wide = is_complex(x.dtype()) ? aten<"abs">(x.detach().to(DType::c128)) : x.detach().to(DType::f64);
     const double most = aten<"amax">(aten<"abs">(wide)).item_double();
     return most <= (real_of(x.dtype()) == DType::f16 ? 100 : 1000);  // false for NaN
+  }
+
+  // Whether the step makes more than is kept. Long rows are asked without bytes: the square of one
+  // takes more memory than machines have.
+  bool is_too_long(const Step& s) const {
+    const auto is_longer = [](int64_t most) { return [most](const Tensor& t) { return t.numel().value() > most; }; };
+    if (std::ranges::none_of(draft_.pool, is_longer(1000))) return false;
+    ShapeEnv sizes;
+    TensorList pool;
+    for (const Value& v : make_fakes(Values(draft_.pool.begin(), draft_.pool.end()), {}, sizes)) pool.push_back(v.tensor());
+    try {
+      execute(s, pool);
+    } catch (const UserError&) {
+      return false;  // the data decides, or the step is refused
+    }
+    return std::ranges::any_of(pool, is_longer(kMostElements));
   }
 
   void add() {
@@ -179,6 +198,7 @@ class WideGenerator {
     if (family.needs_exact && !exact) return;
     s->rounds = !family.moves;
     s->no_grad |= draft_.pick(40) == 0;
+    if (is_too_long(*s)) return;
     const std::vector<uint32_t> versions = versions_of(before);
     try {
       execute(*s, draft_.pool);
