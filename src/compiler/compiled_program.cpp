@@ -41,7 +41,7 @@ Values CompiledProgram::run(Program& program, Args inputs) const {
   Draw after = before;
   library_->ingot_container_get_draw(runner.container(), &after.seed, &after.offset);
   default_generator()->set_state(after);
-  for (const auto& [fqn, t] : runner.extract_constants_map(false)) take_back_buffer(program, fqn, t);
+  take_back_state(program, runner.extract_constants_map(false));
   return caller_results(program, outputs);
 }
 

@@ -82,8 +82,10 @@ Values ExternalProgram::run(Program& program, Args inputs) const {
     const Ref<MappedFile> file = MappedFile::open(path(text("in", k)));
     if (file->size() > 0 && file->size() == span_bytes(given[k])) std::memcpy(given[k].data_ptr(), file->data(), file->size());
   }
+  std::unordered_map<std::string, Tensor> constants;
   for (std::size_t k = 0; std::filesystem::exists(path(text("constant", k, ".name"))); k++)
-    take_back_buffer(program, first_line(path(text("constant", k, ".name"))), read_tensor(text("constant", k)));
+    constants.emplace(first_line(path(text("constant", k, ".name"))), read_tensor(text("constant", k)));
+  take_back_state(program, constants);
   Draw after = before;
   std::ifstream(path("draw")) >> after.seed >> after.offset;
   default_generator()->set_state(after);

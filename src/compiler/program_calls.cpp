@@ -1,6 +1,7 @@
 #include "compiler/program_calls.hpp"
 
 #include "base/error.hpp"
+#include "program/write_back.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -63,10 +64,23 @@ Values caller_results(Program& program, const TensorList& outputs) {
   return program.keep_gradients(entry, returned);
 }
 
-void take_back_buffer(Program& program, const std::string& fqn, const Tensor& value) {
-  const auto entry = program.state.find(fqn);
-  if (entry != program.state.end() && !entry->second.is_parameter && entry->second.tensor.defined())
-    entry->second.tensor.copy_(value);
+void take_back_state(Program& program, const std::unordered_map<std::string, Tensor>& constants) {
+  const std::set<std::size_t> declared = declared_writes(program.main());
+  std::set<const Storage*> written;
+  std::size_t placeholder = 0;
+  for (const InputSpec& s : program.main().inputs) {
+    if (s.node == nullptr) continue;
+    const auto state = s.kind == InputKind::user ? program.state.end() : program.state.find(s.name);
+    if (state != program.state.end() && state->second.tensor.defined() && declared.contains(placeholder))
+      written.insert(state->second.tensor->storage.get());
+    placeholder++;
+  }
+  for (const auto& [name, now] : constants) {
+    const auto state = program.state.find(name);
+    if (state == program.state.end() || !state->second.tensor.defined()) continue;
+    Tensor& tensor = state->second.tensor;
+    if (!state->second.is_parameter || written.contains(tensor->storage.get())) tensor.copy_(now);
+  }
 }
 
 }  // namespace ingot

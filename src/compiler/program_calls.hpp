@@ -1,6 +1,9 @@
 // What a program and the library made of it are to each other when their first entry point is
 // called.
 #pragma once
+#include <string>
+#include <unordered_map>
+
 #include "program/program.hpp"
 
 namespace ingot {
@@ -17,8 +20,9 @@ TensorList library_inputs(const Program& program, Args given);
 // results, are the program's, as after a run.
 Values caller_results(Program& program, const TensorList& outputs);
 
-// A buffer of the program after the library's run, which wrote its own: what it has now, in other
-// memory, is copied. Other constants are left alone.
-void take_back_buffer(Program& program, const std::string& fqn, const Tensor& value);
+// The program's state after the library's run, which wrote its own: what is no parameter, and
+// parameters that the program says it writes or that lie in what it writes, get what the library
+// has of them now. `constants`: by their names.
+void take_back_state(Program& program, const std::unordered_map<std::string, Tensor>& constants);
 
 }  // namespace ingot

@@ -8,7 +8,6 @@
 #include "compiler/shared_state.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/interpret.hpp"
-#include "graph/storage_of.hpp"
 #include "op/call.hpp"
 #include "pass/functional_trace.hpp"
 #include "program/tree_spec.hpp"
@@ -86,26 +85,6 @@ void take_shared(const Program& p, const EntryPoint& entry, const SharedState& s
 Values run_graph(const Program& p, const EntryPoint& entry, const SharedState& shared, Values inputs) {
   take_shared(p, entry, shared, inputs);
   return write_back(entry, p.name, inputs, Interpreter(entry.graph).run(inputs));
-}
-
-// The placeholders that the program says it writes: by the roles of its outputs, and in calls whose
-// schemas tell. Programs of ops may write more (batch_norm its statistics), or less: what is known
-// to have no effect.
-std::set<std::size_t> declared_writes(const EntryPoint& entry) {
-  std::set<const Node*> targets;
-  for (const auto& n : entry.graph.nodes())
-    if (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node()) targets.insert(storage_of(n->args[0].node()));
-  std::set<std::pair<InputKind, std::string_view>> names;
-  for (const OutputSpec& o : entry.outputs)
-    if (o.is_write()) names.emplace(o.target_kind(), o.target);
-  std::set<std::size_t> written;
-  std::size_t placeholder = 0;
-  for (const InputSpec& s : entry.inputs) {
-    if (s.node == nullptr) continue;
-    if (targets.contains(s.node) || names.contains({s.kind, s.name})) written.insert(placeholder);
-    placeholder++;
-  }
-  return written;
 }
 
 // The placeholders that the graph of a traced program writes.

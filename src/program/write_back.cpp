@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
+#include "graph/storage_of.hpp"
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
 #include "op/tensors.hpp"
@@ -65,6 +68,23 @@ Values write_back(const EntryPoint& entry, const std::string& what, Args given, 
   const GradModeGuard no_grad(false);
   write_at_once(std::move(writes), rest);
   return rest;
+}
+
+std::set<std::size_t> declared_writes(const EntryPoint& entry) {
+  std::set<const Node*> targets;
+  for (const auto& n : entry.graph.nodes())
+    if (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node()) targets.insert(storage_of(n->args[0].node()));
+  std::set<std::pair<InputSpec::Kind, std::string_view>> names;
+  for (const OutputSpec& o : entry.outputs)
+    if (o.is_write()) names.emplace(o.target_kind(), o.target);
+  std::set<std::size_t> written;
+  std::size_t placeholder = 0;
+  for (const InputSpec& s : entry.inputs) {
+    if (s.node == nullptr) continue;
+    if (targets.contains(s.node) || names.contains({s.kind, s.name})) written.insert(placeholder);
+    placeholder++;
+  }
+  return written;
 }
 
 }  // namespace ingot

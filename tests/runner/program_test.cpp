@@ -9,32 +9,43 @@ using testing::listed_program;
 
 std::vector<float> floats(const Value& v) { return v.tensor().to_vector<float>(); }
 
-// Two buffers change places, and the result is one of them as it was: everything was computed
-// before the first write (P146).
-Program swap() {
-  return listed_program({{"swap",
-                          R"(class <lambda>(torch.nn.Module):
+// Two buffers, or parameters, change places, and the result is one of them as it was: everything
+// was computed before the first write (P146).
+Program swap(bool parameters) {
+  Program p = listed_program({{"swap",
+                               R"(class <lambda>(torch.nn.Module):
     def forward(self, a: "f32[2]", b: "f32[2]", x: "f32[2]"):
         view: "f32[2]" = torch.ops.aten.view.default(a, [2])
         add: "f32[2]" = torch.ops.aten.add.Tensor(view, x);  x = None
         return (b, a, view, add)
 )",
-                          {"a", "b"}}},
-                        {{"a", tensor({1, 2})}, {"b", tensor({3, 4})}});
+                               {"a", "b"}}},
+                             {{"a", tensor({1, 2})}, {"b", tensor({3, 4})}});
+  if (!parameters) return p;
+  for (std::size_t k = 0; k < 2; k++) {
+    p.main().inputs[k].kind = InputSpec::Kind::parameter;
+    p.main().outputs[k].kind = OutputSpec::Kind::parameter_mutation;
+  }
+  for (auto& [name, state] : p.state) state.is_parameter = true;
+  p.prepare();
+  return p;
 }
 
 TEST(CompiledPrograms, P146_WritesComeAfterAllOutputs) {
-  Program eager = swap(), program = swap();
-  const Tensor x = tensor({10, 20});
-  const Values want = eager.run(Values{x});
-  const CompiledProgram compiled(program);
-  const Values got = compiled.run(program, Values{x});
-  ASSERT_EQ(got.size(), 2u);
-  for (std::size_t k = 0; k < 2; k++) EXPECT_EQ(floats(got[k]), floats(want[k])) << k;
-  EXPECT_EQ(floats(got[0]), (std::vector<float>{1, 2}));
-  for (const char* name : {"a", "b"})
-    EXPECT_EQ(floats(program.state.at(name).tensor), floats(eager.state.at(name).tensor)) << name;
-  EXPECT_EQ(floats(program.state.at("a").tensor), (std::vector<float>{3, 4}));
+  for (const bool parameters : {false, true}) {
+    SCOPED_TRACE(parameters ? "parameters" : "buffers");
+    Program eager = swap(parameters), program = swap(parameters);
+    const Tensor x = tensor({10, 20});
+    const Values want = eager.run(Values{x});
+    const CompiledProgram compiled(program);
+    const Values got = compiled.run(program, Values{x});
+    ASSERT_EQ(got.size(), 2u);
+    for (std::size_t k = 0; k < 2; k++) EXPECT_EQ(floats(got[k]), floats(want[k])) << k;
+    EXPECT_EQ(floats(got[0]), (std::vector<float>{1, 2}));
+    for (const char* name : {"a", "b"})
+      EXPECT_EQ(floats(program.state.at(name).tensor), floats(eager.state.at(name).tensor)) << name;
+    EXPECT_EQ(floats(program.state.at("a").tensor), (std::vector<float>{3, 4}));
+  }
 }
 
 class CompiledEntries : public RunnerTest {};
