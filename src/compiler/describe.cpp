@@ -162,12 +162,17 @@ class Constants {
   }
 };
 
-// Whether views of the input are taken by places of its storage.
-bool by_places(const Graph& graph, const Node* input) {
-  return std::ranges::any_of(graph.nodes(), [&](const auto& n) {
-    return n->kind == NodeKind::call && n->op->def->view.from_storage && n->args[0].is_node() &&
-           storage_of(n->args[0].node()) == input;
-  });
+// Whether views of the input are taken by places of its storage. Where it is written, what the
+// storage has since is a value of the input's sizes, which such views are taken of as well.
+bool by_places(const Graph& graph, const Node* input, bool is_written) {
+  const auto is_of_input = [&](const Node* of) {
+    if (of == input || !is_written || of->kind == NodeKind::placeholder) return of == input;
+    return of->meta.is_tensor() && of->meta.tensor().sizes().same(input->meta.tensor().sizes());
+  };
+  return input->meta.is_tensor() && std::ranges::any_of(graph.nodes(), [&](const auto& n) {
+           return n->kind == NodeKind::call && n->op->def->view.from_storage && n->args[0].is_node() &&
+                  is_of_input(storage_of(n->args[0].node()));
+         });
 }
 
 // What the folds of entries compute alike is one constant. Folds lose what others before them make.
@@ -279,8 +284,9 @@ std::vector<Tensor> describe(Model& model, const std::vector<LoweredEntry>& entr
     entry.out_spec = e.names.out_spec;
     for (std::size_t k = 0; k < e.lowered.inputs.size(); k++) {
       const Node* n = e.lowered.inputs[k];
-      entry.inputs.push_back({k < e.names.inputs.size() ? e.names.inputs[k] : n->name, !n->meta.is_tensor(), writes(e.lowered, n),
-                              by_places(e.graph, n)});
+      const bool is_written = writes(e.lowered, n);
+      entry.inputs.push_back({k < e.names.inputs.size() ? e.names.inputs[k] : n->name, !n->meta.is_tensor(), is_written,
+                              by_places(e.graph, n, is_written)});
     }
     for (std::size_t k = 0; k < p.outputs.size(); k++)
       entry.outputs.push_back(k < e.names.outputs.size() ? e.names.outputs[k] : text("output_", k));
