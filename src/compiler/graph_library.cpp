@@ -179,6 +179,13 @@ Value lying_as(const Value& found, const Value& meta) {
   return aten<"permute">(row_major, back);
 }
 
+// The same for what a node makes on the way: an op that goes by places (as_strided_scatter) means
+// those that the graph says. Views lie as what they are taken of.
+Value made_lying_as_recorded(const Node& n, const Value& found) {
+  const Node& call = n.kind == NodeKind::item ? *n.args[0].node() : n;
+  return call.kind != NodeKind::call || call.op->mutates() || call.op->aliases() ? found : lying_as(found, n.meta);
+}
+
 // The arguments that the graph writes.
 std::vector<std::size_t> written_inputs(const Graph& graph) {
   std::vector<std::size_t> written;
@@ -263,7 +270,8 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
   if (std::optional<Traced> functional = as_functional({over_examples, part.plan.taken, examples, taken, part.named})) {
     part.traced = *std::move(functional);
   } else {
-    const Interpreter interpreter(over_examples);
+    const bool any_lies_otherwise = std::ranges::find(taken.lies_otherwise, true) != taken.lies_otherwise.end();
+    const Interpreter interpreter(over_examples, any_lies_otherwise ? made_lying_as_recorded : Interpreter::Made());
     Values all = examples;
     part.traced = trace_functional(
         [&](const Values& given) {

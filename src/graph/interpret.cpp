@@ -44,8 +44,8 @@ void list_unsupported(const Graph& g, std::set<const Graph*>& seen, std::string&
 class Run {
  public:
   // Values nobody reads after a node, by its id, are let go.
-  Run(const Graph& graph, const std::vector<std::vector<int>>& dead_after)
-      : graph_(graph), dead_after_(dead_after), values_(graph.nodes().size()), tracing_(is_tracing()) {
+  Run(const Graph& graph, const Interpreter::Made& made, const std::vector<std::vector<int>>& dead_after)
+      : graph_(graph), made_(made), dead_after_(dead_after), values_(graph.nodes().size()), tracing_(is_tracing()) {
     if (std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& n) { return n->kind == NodeKind::unsupported; }))
       regions_ = vmap_regions(graph);
   }
@@ -64,6 +64,7 @@ class Run {
 
  private:
   const Graph& graph_;
+  const Interpreter::Made& made_;
   const std::vector<std::vector<int>>& dead_after_;
   Values values_;
   const bool tracing_;  // nodes of another graph are being made of this one's
@@ -92,6 +93,7 @@ class Run {
     args.reserve(n.args.size());
     for (const Argument& a : n.args) args.push_back(resolve(a));
     value_of(n) = result(n, args);
+    if (made_ && (n.kind == NodeKind::call || n.kind == NodeKind::item)) value_of(n) = made_(n, value_of(n));
   }
 
   // A vmap in the program: what stands between its ends is its function.
@@ -171,7 +173,8 @@ class Run {
 
 }  // namespace
 
-Interpreter::Interpreter(const Graph& graph) : graph_(graph), dead_after_(graph.nodes().size()) {
+Interpreter::Interpreter(const Graph& graph, Made made)
+    : graph_(graph), made_(std::move(made)), dead_after_(graph.nodes().size()) {
   std::set<const Graph*> seen;
   list_unsupported(graph, seen, unsupported_);
   const auto& nodes = graph.nodes();
@@ -191,7 +194,7 @@ Values Interpreter::run(Args inputs) const {
   INGOT_REQUIRE(unsupported_.empty(), unsupported_, kListMissing);
 
   Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode);
-  Run run(graph_, dead_after_);
+  Run run(graph_, made_, dead_after_);
   for (std::size_t i = 0; i < inputs.size(); i++) run.value_of(*graph_.inputs()[i]) = inputs[i];
   run.execute_all();
   Values outputs;

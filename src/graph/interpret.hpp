@@ -1,5 +1,7 @@
 // Runs a graph on values, one node after the other.
 #pragma once
+#include <functional>
+
 #include "graph/graph.hpp"
 #include "graph/source.hpp"
 
@@ -10,8 +12,12 @@ inline constexpr std::string_view kListMissing = "`ingot ops --missing FILE` lis
 
 class Interpreter {
  public:
-  // The graph must outlive the interpreter and stay as it is.
-  explicit Interpreter(const Graph& graph);
+  // Takes what a node made, and returns what stands for it from then on.
+  using Made = std::function<Value(const Node&, const Value&)>;
+
+  // The graph must outlive the interpreter and stay as it is. `made` hears of calls and their
+  // elements.
+  explicit Interpreter(const Graph& graph, Made made = {});
 
   // One value for each of graph.inputs(); the result has one for each of graph.outputs. A value is
   // let go after its last use. Calls go through `call`, so gradients are recorded, and writes to
@@ -22,6 +28,7 @@ class Interpreter {
 
  private:
   const Graph& graph_;
+  Made made_;
   std::vector<std::vector<int>> dead_after_;  // by node id: the values nobody reads after it
   std::string unsupported_;                   // what cannot run, a line each
 };
