@@ -9,6 +9,7 @@ namespace ingot::testing {
 // What a setting of the sizes of a program showed.
 enum class SettingAgreement {
   agree,
+  laid_out,       // eager refuses, but not inputs that lie as they were recorded: so the library lays out its own
   both_refuse,    // eager refuses the program, and so does what was compiled
   other_sizes,    // refused by the library alone, because the recording fixed or bounded a size
   refused,        // for the reason that the comparison gives; so are all settings of a program that does not compile

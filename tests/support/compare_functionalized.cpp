@@ -20,12 +20,15 @@ namespace {
 
 // What a refusal says after it names ops ("narrow: slice: ") and before it names tensors, versions,
 // nodes of a graph, what called it and sizes, which are symbols where they are open. Which index is
-// out of bounds compiled code does not say.
+// out of bounds compiled code does not say, and a result has another place among all of them than
+// where it alone is asked for.
 std::string gist(std::string message) {
   for (std::size_t colon; (colon = message.find(": ")) < message.find(' ');) message.erase(0, colon + 2);
   if (message.starts_with("index "))
     if (const std::size_t bounds = message.find(" is out of bounds"); bounds != message.npos)
       message.replace(0, bounds, "an index");
+  if (constexpr std::string_view kOfResult = "Function backward returned an invalid gradient"; message.starts_with(kOfResult))
+    message.resize(kOfResult.size());
   return message.substr(0, std::min({message.find(':'), message.find(" - got "), message.find(" (node "),
                                      message.find(" (AOTInductor"), message.find(" (ingot_container_run_entry")}));
 }
@@ -299,8 +302,10 @@ Comparison refused(const Program& p, const std::string& message, std::size_t set
   if (says("as_strided() is non-compositional")) return {Agreement::refused_as_strided, message};
   if (says("as_strided() refers to a storage of which the functional program has a part"))
     return {Agreement::refused_storage, message};
-  if (says("bytes of a storage of which the program has") && looks_past_inputs(p, setting, apart))
-    return {Agreement::refused_storage, message};
+  // At open sizes a storage has what the inputs have of it.
+  const bool says_storage = says("bytes of a storage of which the program has") ||
+                            (!p.settings[0].empty() && says(" are out of bounds for storage of size "));
+  if (says_storage && looks_past_inputs(p, setting, apart)) return {Agreement::refused_storage, message};
   if (says("refers to the storage of a tensor with elements of others around or between its own"))
     return {Agreement::refused_gaps, message};
   if (says("Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass"))
@@ -308,9 +313,11 @@ Comparison refused(const Program& p, const std::string& message, std::size_t set
   if (says("Found an input that out= or resize_() made larger than its storage, which stays the caller's") &&
       resized_inputs(p, setting).larger)
     return {Agreement::refused_larger_input, message};
-  if (says("Found an input that looks at fewer elements after out=, as_strided_() or resize_() than before") &&
-      resized_inputs(p, setting).smaller)
-    return {Agreement::refused_smaller_input, message};
+  // The history that it had is of all its elements.
+  const bool says_fewer =
+      says("Found an input that looks at fewer elements after out=, as_strided_() or resize_() than before") ||
+      says(" returned an invalid gradient at index ");
+  if (says_fewer && resized_inputs(p, setting).smaller) return {Agreement::refused_smaller_input, message};
   if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
       says("non-differentiable view input mutations"))
     return {Agreement::refused_histories, message};

@@ -65,6 +65,12 @@ Value Perturbing::call(const Op& op, Args args) {
       if (is_written(k) && given[k].is_tensor()) aten_value<"copy_">(given[k], off(given[k].tensor()));
     return r;
   }
+  if (&op == &op_ref<"gelu">() || &op == &op_ref<"gelu_backward">()) {
+    // 1 + erf(x) has lost what is less than a unit of one: the product with x, or with the
+    // gradient, is off by a unit of that.
+    const Tensor& factor = args[0].tensor();
+    return off(r.tensor() + (off(factor) - factor));
+  }
   if (r.is_tensor()) return off(r.tensor());
   if (!r.is_tensors()) return r;
   TensorList l;
