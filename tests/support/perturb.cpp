@@ -28,12 +28,30 @@ double unit_of(DType t) {
   }
 }
 
+namespace {
+// The smallest number of the type above zero: what numbers next to zero are rounded to.
+double least_of(DType t) {
+  switch (real_of(t)) {
+    case DType::f64: return 0x1p-1074;
+    case DType::f16: return 0x1p-24;
+    case DType::bf16: return 0x1p-133;
+    default: return 0x1p-149;
+  }
+}
+}  // namespace
+
 Tensor Perturbing::off(const Tensor& t) {
   if (!t.defined() || !is_differentiable(t.dtype())) return t;
-  std::vector<double> f(static_cast<std::size_t>(t.numel().value()));
+  std::vector<double> f(static_cast<std::size_t>(t.numel().value())), least(f.size());
   seed_++;
-  for (std::size_t i = 0; i < f.size(); i++) f[i] = 1 + unit_of(t.dtype()) * (2 * drawn(seed_, i) - 1);
-  return (t.to(widened(t.dtype())) * tensor(f, t.sizes(), DType::f64)).to(t.dtype());
+  for (std::size_t i = 0; i < f.size(); i++) {
+    const double by = 2 * drawn(seed_, i) - 1;
+    f[i] = 1 + unit_of(t.dtype()) * by;
+    least[i] = std::copysign(least_of(t.dtype()), by);
+  }
+  const Tensor wide = t.to(widened(t.dtype()));
+  const Tensor away = aten<"sgn">(wide) * tensor(least, t.sizes(), DType::f64);  // what is zero stays so
+  return (wide * tensor(f, t.sizes(), DType::f64) + away).to(t.dtype());
 }
 
 Tensor Perturbing::off_as_summed(const Tensor& t) {

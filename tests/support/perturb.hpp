@@ -12,12 +12,12 @@ DType widened(DType t);
 double unit_of(DType t);
 
 // While it is on, whatever a call computes is off by up to one unit of its last place, each element
-// by chance; what is written in place, too. A call that adds up (a reduction, a product, any op
-// that is no formula) reads operands that are off by as much: another order of its sums is off as
-// if they were, however much they cancel. What is in a backward that runs meanwhile is off
-// likewise. gelu, which cancels inside, is off by a unit of its operand. Sums of doubles, which
-// nothing wider carries, are off by the rounding of each partial sum as well: an operand by that of
-// all additions after it.
+// by chance, and next to zero by the least number that there is; what is written in place, too. A
+// call that adds up (a reduction, a product, any op that is no formula) reads operands that are off
+// by as much: another order of its sums is off as if they were, however much they cancel. What is
+// in a backward that runs meanwhile is off likewise. gelu, which cancels inside, is off by a unit
+// of its operand. Sums of doubles, which nothing wider carries, are off by the rounding of each
+// partial sum as well: an operand by that of all additions after it.
 class Perturbing final : public Mode {
  public:
   enum Operands : uint8_t { also_of_sums, as_they_are };
