@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <unordered_map>
 
 #include "graph/copy.hpp"
 #include "graph/node_table.hpp"
@@ -88,8 +89,15 @@ class OwnSizes {
     return map_tensors(meta, [&](const Tensor& t) {
       const Geometry& g = t->geom;
       const Geometry own{(*this)(g.sizes), (*this)(g.strides), (*this)(g.offset), g.dtype};
-      return lie_alike(g, own) ? t : make_alias(t, own);
+      const Ref<Storage> storage = (*this)(t->storage);
+      return lie_alike(g, own) && storage == t->storage ? t : Tensor(make_ref<TensorImpl>(storage, own));
     });
+  }
+  Ref<Storage> operator()(const Ref<Storage>& storage) {
+    if (storage->nbytes().is_number()) return storage;
+    Ref<Storage>& own = storages_[storage.get()];
+    if (!own) own = Storage::fake((*this)(storage->nbytes()), storage->device());
+    return own;
   }
 
   // What the function needs of its sizes, as far as the graph has them.
@@ -98,7 +106,7 @@ class OwnSizes {
     if (!function_) return all;
     for (const Guard& g : function_->guards()) {
       std::optional<Expr> condition = said(g.condition);
-      if (!condition) condition = said(function_->simplify(g.condition));
+      if (!condition) condition = said(function_->with_known_symbols(g.condition));
       if (condition && !condition->is_const()) all.push_back({*condition, g.answer, g.asked_by});
     }
     return all;
@@ -108,6 +116,7 @@ class OwnSizes {
   ShapeEnv* function_;
   const ShapeEnv& own_;
   std::vector<Expr> sizes_, names_;  // what has a name of its own, and that name
+  std::unordered_map<const Storage*, Ref<Storage>> storages_;  // of the function, and the graph's own
   bool are_known_ = true;
 
   std::optional<Expr> said(const Expr& e) const {

@@ -150,6 +150,15 @@ bool ShapeEnv::is_specialised(std::string_view name) {
 }
 
 Expr ShapeEnv::simplify(const Expr& e) { return facts_.simplify(e); }
+Expr ShapeEnv::with_known_symbols(const Expr& e) const {
+  std::vector<Expr> symbols, known;
+  visit(e, [&](const Expr& x) {
+    if (x.op() != ExprOp::Sym) return;
+    symbols.push_back(x);
+    known.push_back(facts_.simplify(x));
+  });
+  return substitute(e, symbols, known);
+}
 Shape ShapeEnv::simplify(const Shape& s) {
   Shape r;
   for (const Int i : s) r.push_back(simplify(i));

@@ -60,6 +60,9 @@ class ShapeEnv final : public GuardEnv {
   Int fresh_symbol(int64_t lo = 0, int64_t hi = kUnbounded, bool is_size = true) override;
   Float fresh_float() override;
   void becomes_size(const Expr& e) override;
+  // The same with what its symbols are known to equal in their place. Nothing else that is known is
+  // made use of: a guard stays one.
+  Expr with_known_symbols(const Expr& e) const;
   // What another environment was found to need, said of symbols of this one: a guard here, too,
   // unless it follows.
   void learn(const Guard& g);

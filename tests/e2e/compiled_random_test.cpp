@@ -176,6 +176,26 @@ TEST(CompiledRandom, ViewsOfStoragesThatAreNotThereAreRefused) {
   EXPECT_EQ(message(base.view({2, 3}), row), "");
 }
 
+// Programs of ingot_program_fuzz that once differed, by the way they differed in.
+TEST(CompiledRandom, ProgramsThatDifferedAgree) {
+  const auto open_with_gradients = [](uint64_t seed) { return compare_open_with_gradients(open_random_program(seed)).agreement; };
+  const auto open = [](uint64_t seed) { return compare_compiled(open_random_program(seed)).agreement; };
+  // A guard that follows from others, and a storage of open size, in the names of a graph.
+  EXPECT_EQ(open_with_gradients(4280004739), Agreement::agrees);
+  EXPECT_EQ(open_with_gradients(4280005921), Agreement::agrees);
+  // Results and inputs that are given another size.
+  EXPECT_EQ(open_with_gradients(4270002361), Agreement::refused_backward);
+  EXPECT_EQ(open_with_gradients(4270002403), Agreement::refused_smaller_input);
+  EXPECT_EQ(open_with_gradients(4270003801), Agreement::refused_storage);
+  // Inputs that lie otherwise than recorded.
+  EXPECT_EQ(open(4270000490), Agreement::agrees);
+  EXPECT_EQ(open(4270003487), Agreement::agrees_at_some_sizes);
+  EXPECT_EQ(open(4270004159), Agreement::refused_strides);
+  EXPECT_EQ(compare_compiled_with_gradients(random_program(4270004571)).agreement, Agreement::agrees);
+  // Bounds of rounding: gelu far from zero, numbers next to zero.
+  EXPECT_EQ(compare_compiled_with_gradients(wide_program(4280003058)).agreement, Agreement::agrees);
+}
+
 // Found by ingot_program_fuzz: no library takes an input that lies so (4 elements of 6, no dim
 // inside the other), and what is computed of a copy lies otherwise than recorded, which a write by
 // places goes by.
