@@ -171,7 +171,7 @@ struct Part {
 };
 
 // From loop programs on.
-void compile_lowered(const std::vector<LoweredEntry>& entries, const std::string& output, const CompileOptions& options) {
+void compile_lowered(std::vector<LoweredEntry> entries, const std::string& output, const CompileOptions& options) {
   require_skippable(options);
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
   const Arch arch = arch_of(options.targets[0]);
@@ -225,10 +225,14 @@ void compile_lowered(const std::vector<LoweredEntry>& entries, const std::string
       const std::string library = folder.path() + "/" + std::filesystem::path(output).filename().string();
       link_library(objects, options.targets[0], library);
       append_weights(library, model, appended, output);
-      return output;
+    } else {
+      link_library(objects, options.targets[0], output);
+      if (weights_file) name_weights(*weights_file, output);
     }
-    link_library(objects, options.targets[0], output);
-    if (weights_file) name_weights(*weights_file, output);
+    // To let go of all that was made is a part of the time, which is to be in a stage.
+    objects.clear();
+    model = Model();
+    entries.clear();
     return output;
   });
 }
@@ -246,7 +250,7 @@ void compile_parts(const std::vector<Part>& parts, const std::string& output, co
     if (options.after) lower(k);
   }
   if (!options.after) each_entry(parts.size(), options, lower);
-  compile_lowered(entries, output, options);
+  compile_lowered(std::move(entries), output, options);
 }
 
 // Every stage, in order: those of an entry from its graph on, and those after lowering, of a level
@@ -374,7 +378,7 @@ void compile(const loop::Program& program, const std::map<std::string, Tensor>& 
   const ProgramNames names = names_of(program, constants);
   std::vector<LoweredEntry> entries;
   entries.push_back(entry_of(program, names));
-  compile_lowered(entries, output, options);
+  compile_lowered(std::move(entries), output, options);
 }
 
 }  // namespace ingot
