@@ -42,16 +42,24 @@ double least_of(DType t) {
 
 Tensor Perturbing::off(const Tensor& t) {
   if (!t.defined() || !is_differentiable(t.dtype())) return t;
-  std::vector<double> f(static_cast<std::size_t>(t.numel().value())), least(f.size());
+  // Both parts of a complex number are off by a unit of its size.
+  const int parts = is_complex(t.dtype()) ? 2 : 1;
+  std::vector<double> f(static_cast<std::size_t>(t.numel().value()) * parts), least(f.size());
   seed_++;
   for (std::size_t i = 0; i < f.size(); i++) {
     const double by = 2 * drawn(seed_, i) - 1;
-    f[i] = 1 + unit_of(t.dtype()) * by;
+    f[i] = (i % parts == 0 ? 1 : 0) + unit_of(t.dtype()) * by;
     least[i] = std::copysign(least_of(t.dtype()), by);
   }
+  const auto of_size = [&](const std::vector<double>& numbers) {
+    if (parts == 1) return tensor(numbers, t.sizes(), DType::f64);
+    Shape in_parts = t.sizes();
+    in_parts.push_back(parts);
+    return aten<"view_as_complex">(tensor(numbers, in_parts, DType::f64));
+  };
   const Tensor wide = t.to(widened(t.dtype()));
-  const Tensor away = aten<"sgn">(wide) * tensor(least, t.sizes(), DType::f64);  // what is zero stays so
-  return (wide * tensor(f, t.sizes(), DType::f64) + away).to(t.dtype());
+  const Tensor away = aten<"sgn">(wide) * of_size(least);  // what is zero stays so
+  return (wide * of_size(f) + away).to(t.dtype());
 }
 
 Tensor Perturbing::off_as_summed(const Tensor& t) {
