@@ -105,18 +105,24 @@ std::vector<ViewByPlace> written_by_place(const Node& n) {
 // A library has the elements of an argument, not its storage: views of that by their places
 // (as_strided) are of those elements, lying as they do in the example.
 void require_own_elements(const Graph& graph, const std::vector<std::size_t>& taken, const Examples& examples) {
+  const bool any_lies_otherwise = std::ranges::find(examples.lies_otherwise, true) != examples.lies_otherwise.end();
   for (const auto& n : graph.nodes()) {
     for (const ViewByPlace& v : written_by_place(*n))
       for (std::size_t k = 0; k < taken.size(); k++) {
         const Value& input = graph.inputs()[taken[k]]->meta;
         if (examples.lies_otherwise[k] && input.is_tensor() && input.tensor().is_same(v.base)) loop::refuse_other_elements(*n);
       }
-    if (n->kind != NodeKind::call || !n->op->is_view() || !n->op->def->view.from_storage || !n->meta.is_tensor()) continue;
-    const Node* base = storage_of(n.get());
+    if (n->kind != NodeKind::call || !n->op->def->view.from_storage || !n->args[0].is_node()) continue;
+    const Node* base = storage_of(n->args[0].node());
+    if (!base->meta.is_tensor()) continue;
+    const Geometry& own = base->meta.tensor()->geom;
+    // What a second trace makes is laid out as recorded, where that leaves no gaps (lying_as).
+    const bool is_computed = base->kind != NodeKind::placeholder;
+    if (is_computed && any_lies_otherwise && !loop::dense_order(own)) loop::refuse_other_elements(*n);
     for (std::size_t k = 0; k < taken.size(); k++) {
       if (graph.inputs()[taken[k]] != base) continue;
-      const Geometry& own = base->meta.tensor()->geom;
-      const bool is_outside = less_if_known(required_bytes(own), required_bytes(n->meta.tensor()->geom)).value_or(false);
+      const bool is_outside = n->op->is_view() && n->meta.is_tensor() &&
+                              less_if_known(required_bytes(own), required_bytes(n->meta.tensor()->geom)).value_or(false);
       if (examples.lies_otherwise[k] || !own.offset.same(0) || is_outside) loop::refuse_other_elements(*n);
     }
   }

@@ -209,6 +209,26 @@ TEST(CompiledRandom, WritesByPlacesAreOfValuesThatLieAsRecorded) {
   const Tensor x = aten<"slice.Tensor">((aten<"arange">(6, DType::f32) + 1).view({2, 3}).t(), 0, 0, 100, 2);
   const TensorList want = f({x}), got = aot::memory_efficient_fusion(f)(TensorList{x});
   for (std::size_t k = 0; k < want.size(); k++) EXPECT_EQ(got[k].to_vector<float>(), want[k].to_vector<float>()) << k;
+
+  // Of an input, whose gaps or place in a storage no library has, they are refused.
+  const TensorFunction by_diagonal = [](const TensorList& in) {
+    aten<"diagonal">(aten<"expand">(in[0], Shape{2, 2, 2}), 1).zero_();
+    return TensorList{in[0] * 2};
+  };
+  const TensorFunction by_places = [](const TensorList& in) {
+    aten<"as_strided">(in[0], Shape{2}, Shape{1}, 2).zero_();
+    return TensorList{in[0] * 2};
+  };
+  const Tensor inside = aten<"slice.Tensor">(aten<"arange">(6, DType::f32) + 1, 0, 2);
+  for (const auto& [writes, t] : {std::pair(by_diagonal, x), std::pair(by_places, inside)}) {
+    try {
+      aot::memory_efficient_fusion(writes)(TensorList{t});
+      ADD_FAILURE() << "it ran";
+    } catch (const UserError& e) {
+      const std::string message = e.what();
+      EXPECT_NE(message.find("refers to the storage of a tensor with elements of others"), std::string::npos) << message;
+    }
+  }
 }
 
 // Found by ingot_program_fuzz: a library lays an input out as its example lay, and took such a view
