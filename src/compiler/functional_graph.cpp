@@ -164,7 +164,7 @@ std::optional<Traced> as_functional(const GraphToTake& g) {
   if (!std::ranges::all_of(g.graph.nodes(), [&](const auto& n) { return is_functional(g.graph, *n); })) return {};
   if (!writes_last(g.graph)) return {};
   // All that is recorded of what is computed would have to be found anew.
-  if (std::ranges::find(g.examples.lies_otherwise, true) != g.examples.lies_otherwise.end()) return {};
+  if (g.examples.any_lies_otherwise()) return {};
   Traced made;
   const Values fakes = make_fakes(g.examples.values, g.examples.open, made.sizes);
   OwnSizes own(dynamic_cast<ShapeEnv*>(current_guard_env()), made.sizes, g.named);

@@ -105,7 +105,6 @@ std::vector<ViewByPlace> written_by_place(const Node& n) {
 // A library has the elements of an argument, not its storage: views of that by their places
 // (as_strided) are of those elements, lying as they do in the example.
 void require_own_elements(const Graph& graph, const std::vector<std::size_t>& taken, const Examples& examples) {
-  const bool any_lies_otherwise = std::ranges::find(examples.lies_otherwise, true) != examples.lies_otherwise.end();
   for (const auto& n : graph.nodes()) {
     for (const ViewByPlace& v : written_by_place(*n))
       for (std::size_t k = 0; k < taken.size(); k++) {
@@ -118,7 +117,7 @@ void require_own_elements(const Graph& graph, const std::vector<std::size_t>& ta
     const Geometry& own = base->meta.tensor()->geom;
     // What a second trace makes is laid out as recorded, where that leaves no gaps (lying_as).
     const bool is_computed = base->kind != NodeKind::placeholder;
-    if (is_computed && any_lies_otherwise && !loop::dense_order(own)) loop::refuse_other_elements(*n);
+    if (is_computed && examples.any_lies_otherwise() && !loop::dense_order(own)) loop::refuse_other_elements(*n);
     for (std::size_t k = 0; k < taken.size(); k++) {
       if (graph.inputs()[taken[k]] != base) continue;
       const bool is_outside = n->op->is_view() && n->meta.is_tensor() &&
@@ -276,8 +275,7 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
   if (std::optional<Traced> functional = as_functional({over_examples, part.plan.taken, examples, taken, part.named})) {
     part.traced = *std::move(functional);
   } else {
-    const bool any_lies_otherwise = std::ranges::find(taken.lies_otherwise, true) != taken.lies_otherwise.end();
-    const Interpreter interpreter(over_examples, any_lies_otherwise ? made_lying_as_recorded : Interpreter::Made());
+    const Interpreter interpreter(over_examples, taken.any_lies_otherwise() ? made_lying_as_recorded : Interpreter::Made());
     Values all = examples;
     part.traced = trace_functional(
         [&](const Values& given) {

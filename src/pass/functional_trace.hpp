@@ -1,6 +1,7 @@
 // Graphs that were made elsewhere, recorded once more as what can be lowered: over values alone, by
 // ops that do not come apart.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
@@ -19,6 +20,7 @@ class Examples {
   Values values;
   std::vector<OpenSize> open;
   std::vector<bool> lies_otherwise;  // by value: row-major in the place of strides that a library could not lay out
+  bool any_lies_otherwise() const { return std::ranges::find(lies_otherwise, true) != lies_otherwise.end(); }
 
   // For a placeholder that looks like `meta`. `hints` has every symbol of it.
   void add(const Value& meta, const SymbolValues& hints);

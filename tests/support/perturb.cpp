@@ -19,26 +19,22 @@ double drawn(uint64_t seed, uint64_t i) {
 
 DType widened(DType t) { return is_complex(t) ? DType::c128 : is_floating(t) ? DType::f64 : t; }
 
-double unit_of(DType t) {
-  switch (real_of(t)) {
-    case DType::f64: return 0x1p-52;
-    case DType::f16: return 0x1p-10;
-    case DType::bf16: return 0x1p-7;
-    default: return 0x1p-23;
-  }
-}
-
 namespace {
-// The smallest number of the type above zero: what numbers next to zero are rounded to.
-double least_of(DType t) {
+// The distance from one to the next number of the type, and from zero to the next.
+struct Steps {
+  double at_one, at_zero;
+};
+Steps steps_of(DType t) {
   switch (real_of(t)) {
-    case DType::f64: return 0x1p-1074;
-    case DType::f16: return 0x1p-24;
-    case DType::bf16: return 0x1p-133;
-    default: return 0x1p-149;
+    case DType::f64: return {0x1p-52, 0x1p-1074};
+    case DType::f16: return {0x1p-10, 0x1p-24};
+    case DType::bf16: return {0x1p-7, 0x1p-133};
+    default: return {0x1p-23, 0x1p-149};
   }
 }
 }  // namespace
+
+double unit_of(DType t) { return steps_of(t).at_one; }
 
 Tensor Perturbing::off(const Tensor& t) {
   if (!t.defined() || !is_differentiable(t.dtype())) return t;
@@ -49,7 +45,7 @@ Tensor Perturbing::off(const Tensor& t) {
   for (std::size_t i = 0; i < f.size(); i++) {
     const double by = 2 * drawn(seed_, i) - 1;
     f[i] = (i % parts == 0 ? 1 : 0) + unit_of(t.dtype()) * by;
-    least[i] = std::copysign(least_of(t.dtype()), by);
+    least[i] = std::copysign(steps_of(t.dtype()).at_zero, by);
   }
   const auto of_size = [&](const std::vector<double>& numbers) {
     if (parts == 1) return tensor(numbers, t.sizes(), DType::f64);
