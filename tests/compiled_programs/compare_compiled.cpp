@@ -57,14 +57,15 @@ std::optional<Outcome> eager_run(const Program& p, const InputOptions& options, 
 }
 
 // By input and by result, its dims, innermost first, if it is recorded as one without gaps at all
-// sizes.
+// sizes. Functionalized, as libraries are: whether elements of an input may lie on each other fixes
+// sizes, and with those more orders are known.
 using DenseOrder = std::optional<std::vector<std::size_t>>;
 struct DenseOrders {
   std::vector<DenseOrder> inputs, results;
 };
 DenseOrders dense_orders(const Program& p) {
-  const auto body = [&p](const TensorList& in) { return run(p, in); };
-  const Traced traced = trace(body, make_inputs(p, {.gradients = false}).inputs, {.open = open_sizes(p)});
+  const TensorFunction body = [&p](const TensorList& in) { return run(p, in); };
+  const Traced traced = trace(functionalize(body), make_inputs(p, {.gradients = false}).inputs, {.open = open_sizes(p)});
   DenseOrders orders;
   for (const Node* n : traced.graph.inputs()) orders.inputs.push_back(loop::dense_order(n->meta.tensor()->geom));
   for (const Argument& a : traced.graph.outputs) orders.results.push_back(loop::dense_order(a.node()->meta.tensor()->geom));

@@ -192,6 +192,8 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   EXPECT_EQ(open(4270003487), Agreement::agrees_at_some_sizes);
   EXPECT_EQ(open(4270004159), Agreement::refused_strides);
   EXPECT_EQ(compare_compiled_with_gradients(random_program(4270004571)).agreement, Agreement::agrees);
+  // An order of dims that is known where a size is one.
+  EXPECT_EQ(open(4300000251), Agreement::agrees_at_some_sizes);
   // Bounds of rounding: gelu far from zero, numbers next to zero.
   EXPECT_EQ(compare_compiled_with_gradients(wide_program(4280003058)).agreement, Agreement::agrees);
 }
