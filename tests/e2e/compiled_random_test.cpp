@@ -194,8 +194,14 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   EXPECT_EQ(compare_compiled_with_gradients(random_program(4270004571)).agreement, Agreement::agrees);
   // An order of dims that is known where a size is one.
   EXPECT_EQ(open(4300000251), Agreement::agrees_at_some_sizes);
-  // Bounds of rounding: gelu far from zero, numbers next to zero.
+  // A view in place of a view that nobody reads, which eager refuses at other sizes.
+  EXPECT_EQ(open(4310004041), Agreement::agrees_at_some_sizes);
+  // An operand of control flow, of open size, that is written before the backward.
+  const Program layers = wide_program(4310000396, {.open = true, .writes = true, .layers = true});
+  EXPECT_EQ(compare_open_with_gradients(layers).agreement, Agreement::refused_operand);
+  // Bounds of rounding: gelu far from zero, numbers next to zero, a maximum and a logarithm.
   EXPECT_EQ(compare_compiled_with_gradients(wide_program(4280003058)).agreement, Agreement::agrees);
+  EXPECT_EQ(compare_compiled(open_long_rows_program(4310000137)).agreement, Agreement::agrees);
 }
 
 // Found by ingot_program_fuzz: no library takes an input that lies so (4 elements of 6, no dim

@@ -128,24 +128,36 @@ bool eager_refuses_too(const Program& p, const Outcome& eager, const std::string
 struct Operand {
   Tensor tensor;
   uint32_t version;
-  std::string named;  // "[torch.FloatTensor [2]]"
   std::vector<std::string> histories;  // what it may be called, "MulBackward0"; none without one
 
   // `recorded_as`: what its history is called where that is another than eagerly, or nothing.
-  Operand(const Tensor& t, const std::vector<std::string>& recorded_as)
-      : tensor(t), version(t.version()), named(text("[torch.", scalar_type_name(t.dtype()), "Tensor ", t.sizes(), "]")) {
+  Operand(const Tensor& t, const std::vector<std::string>& recorded_as) : tensor(t), version(t.version()) {
     if (!t.requires_grad()) return;
-    if (recorded_as.empty()) histories = {t.grad_fn_name()};
-    else histories = recorded_as;
+    histories = recorded_as;
+    if (recorded_as.empty() || version > 0) histories.push_back(t.grad_fn_name());  // that of a write is its own
   }
   // Whether it is what the refusal names, with the version that it had and the one that it has now.
   bool is_named_by(const std::string& refusal) const {
-    const std::string written = text(" is at version ", tensor.version(), "; expected version ", version, " instead");
     if (tensor.version() <= version) return false;
-    if (histories.empty()) return refusal.starts_with(text(kWrittenSince, ": ", named, written));
-    return refusal.starts_with(text(kWrittenSince, ": ", named, ", which is output ")) &&
-           std::ranges::any_of(histories,
-                               [&](const std::string& h) { return refusal.find(text(" of ", h, ",", written)) != refusal.npos; });
+    std::string_view rest = refusal;
+    const auto says = [&](const std::string& words) {
+      if (!rest.starts_with(words)) return false;
+      rest.remove_prefix(words.size());
+      return true;
+    };
+    // "[torch.FloatTensor [2, s0]]": what is an open size there is a symbol.
+    if (!says(text(kWrittenSince, ": [torch.", scalar_type_name(tensor.dtype()), "Tensor ["))) return false;
+    for (int d = 0; d < tensor.dim(); d++) {
+      if (d > 0 && !says(", ")) return false;
+      if (says("s")) rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
+      else if (!says(text(tensor.size(d)))) return false;
+    }
+    if (!says("]]")) return false;
+    const std::string written = text(" is at version ", tensor.version(), "; expected version ", version, " instead");
+    if (histories.empty()) return says(written);
+    return says(", which is output ") && std::ranges::any_of(histories, [&](const std::string& h) {
+             return rest.find(text(" of ", h, ",", written)) != rest.npos;
+           });
   }
 };
 

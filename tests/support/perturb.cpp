@@ -93,6 +93,12 @@ Value Perturbing::call(const Op& op, Args args) {
     const Tensor& factor = args[0].tensor();
     return off(r.tensor() + (off(factor) - factor));
   }
+  if (&op == &op_ref<"logsumexp">() && args[0].tensor().numel().value() > 0) {
+    // The greatest, and the logarithm of a sum that is added to it: off by a unit of that, also
+    // where they cancel.
+    const Tensor greatest = aten<"amax">(args[0].tensor().abs(), args[1].ints(), args[2].to_bool());
+    return off(r.tensor() + (off(greatest) - greatest));
+  }
   if (r.is_tensor()) return off(r.tensor());
   if (!r.is_tensors()) return r;
   TensorList l;

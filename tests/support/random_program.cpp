@@ -213,9 +213,13 @@ std::vector<bool> needed(const Program& p, bool seen_writes = false, bool sizes 
     const auto [first, last] = made[i];
     calls[i] = seen_writes ? draws[i] : first == last;
     if (first == last && seen_writes) {
-      const Tensor& t = pool[static_cast<std::size_t>(p.body[i].out >= 0 ? p.body[i].out : p.body[i].args[0].tensors[0])];
-      for (std::size_t k = 0; k < pool.size(); k++)
-        calls[i] = calls[i] || ((live[k] || k < inputs) && shares_storage(pool[k], t));
+      const auto written = static_cast<std::size_t>(p.body[i].out >= 0 ? p.body[i].out : p.body[i].args[0].tensors[0]);
+      // An in-place view changes how its tensor lies, which other views do not show.
+      const bool changes_elements = !op(p.body[i].op).is_inplace_view();
+      const auto shows_it = [&](std::size_t k) {
+        return changes_elements ? shares_storage(pool[k], pool[written]) : k == written;
+      };
+      for (std::size_t k = 0; k < pool.size(); k++) calls[i] = calls[i] || ((live[k] || k < inputs) && shows_it(k));
     }
     for (int k = first; k < last; k++) calls[i] = calls[i] || live[static_cast<std::size_t>(k)];
     if (first < last)

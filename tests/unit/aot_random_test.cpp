@@ -79,6 +79,10 @@ TEST_F(AotRandom, OperandsOfControlFlowThatWereWritten) {
 }
 
 Program layers(uint64_t seed) { return wide_program(seed, {.layers = true}); }
+// Found by ingot_program_fuzz: the operand has the history of a write before.
+TEST_F(AotRandom, OperandsOfControlFlowThatWereWrittenTwice) {
+  EXPECT_EQ(name_of(compare_aot(layers(4310007035), AotWay::min_cut).agreement), name_of(Agreement::refused_operand));
+}
 TEST_F(AotRandom, ProgramsOfLayers) {
   EXPECT_EQ(compare(layers, AotWay::min_cut, 1, 200),
             (Found{with(counts(188, 0, 0, 0, 7, 0), 1, 4, 0), gradients(1532, 799, 0, 0, 0, 0)}));
