@@ -95,8 +95,9 @@ Value Perturbing::call(const Op& op, Args args) {
   }
   if (&op == &op_ref<"logsumexp">() && args[0].tensor().numel().value() > 0) {
     // The greatest, and the logarithm of a sum that is added to it: off by a unit of that, also
-    // where they cancel.
-    const Tensor greatest = aten<"amax">(args[0].tensor().abs(), args[1].ints(), args[2].to_bool());
+    // where they cancel. Elements that are infinite add nothing to what is finite.
+    const Tensor sizes = aten<"nan_to_num">(args[0].tensor().abs(), 0.0, 0.0, 0.0);
+    const Tensor greatest = aten<"amax">(sizes, args[1].ints(), args[2].to_bool());
     return off(r.tensor() + (off(greatest) - greatest));
   }
   if (r.is_tensor()) return off(r.tensor());

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ingot/ingot.hpp"
 
 namespace ingot::testing {
@@ -49,6 +51,19 @@ TEST(Seen, AllowsWhatCancellationLeaves) {
   const Program p = program_of({rounding(Step::of("add.Scalar", {0}, {1e4})), rounding(Step::of("sub.Scalar", {1}, {1e4}))});
   EXPECT_EQ(difference(p, 1, 1e-3), std::nullopt);
   EXPECT_TRUE(difference(p, 1, 0.1));
+}
+
+// Half of the terms are infinite, as masks make them; the result is finite, and not by chance.
+TEST(Seen, JudgesWhatIsFiniteBesideInfinities) {
+  Step joined;
+  joined.op = "cat";
+  joined.args = {tensors_arg({0, 2}), int64_t{0}};
+  const Program p = program_of(
+      {Step::of("mul.Scalar", {0}, {0.0}), Step::of("log", {1}), joined, rounding(Step::of("logsumexp", {3}, {Shape{0}, true}))});
+  EXPECT_EQ(difference(p, 0, 1e-7), std::nullopt);
+  EXPECT_TRUE(difference(p, 0, 1e-3));
+  EXPECT_TRUE(difference(p, 0, INFINITY));
+  EXPECT_TRUE(difference(p, 0, NAN));
 }
 
 }  // namespace
