@@ -32,6 +32,10 @@ Steps steps_of(DType t) {
     default: return {0x1p-23, 0x1p-149};
   }
 }
+
+// What a bound is widened by: elements that are not finite widen nothing, since their own bound
+// would be NaN, which allows everything.
+Tensor finite(const Tensor& t) { return aten<"nan_to_num">(t, 0.0, 0.0, 0.0); }
 }  // namespace
 
 double unit_of(DType t) { return steps_of(t).at_one; }
@@ -90,14 +94,13 @@ Value Perturbing::call(const Op& op, Args args) {
   if (&op == &op_ref<"gelu">() || &op == &op_ref<"gelu_backward">()) {
     // 1 + erf(x) has lost what is less than a unit of one: the product with x, or with the
     // gradient, is off by a unit of that.
-    const Tensor& factor = args[0].tensor();
+    const Tensor factor = finite(args[0].tensor());
     return off(r.tensor() + (off(factor) - factor));
   }
   if (&op == &op_ref<"logsumexp">() && args[0].tensor().numel().value() > 0) {
     // The greatest, and the logarithm of a sum that is added to it: off by a unit of that, also
-    // where they cancel. Elements that are infinite add nothing to what is finite.
-    const Tensor sizes = aten<"nan_to_num">(args[0].tensor().abs(), 0.0, 0.0, 0.0);
-    const Tensor greatest = aten<"amax">(sizes, args[1].ints(), args[2].to_bool());
+    // where they cancel.
+    const Tensor greatest = aten<"amax">(finite(args[0].tensor()).abs(), args[1].ints(), args[2].to_bool());
     return off(r.tensor() + (off(greatest) - greatest));
   }
   if (r.is_tensor()) return off(r.tensor());

@@ -66,5 +66,13 @@ TEST(Seen, JudgesWhatIsFiniteBesideInfinities) {
   EXPECT_TRUE(difference(p, 0, NAN));
 }
 
+// An infinite operand of gelu is its result: nothing but an infinity is that.
+TEST(Seen, JudgesWhatIsInfinite) {
+  const Program p = program_of({Step::of("mul.Scalar", {0}, {0.0}), Step::of("log", {1}), Step::of("neg", {2}),
+                                rounding(Step::of("gelu", {3}, {std::string("none")}))});
+  EXPECT_EQ(difference(p, 0, 0), std::nullopt);
+  EXPECT_TRUE(difference(p, 0, -INFINITY));
+}
+
 }  // namespace
 }  // namespace ingot::testing
