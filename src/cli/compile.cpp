@@ -20,6 +20,7 @@
 #include "io/json_writer.hpp"
 #include "io/safetensors.hpp"
 #include "loop/text.hpp"
+#include "program/join.hpp"
 
 namespace ingot {
 namespace {
@@ -224,12 +225,12 @@ void compile_files(const CompileVerb& o, const std::vector<EntryFile>& entries, 
   std::vector<Program> programs;
   for (const EntryFile& e : entries) {
     programs.push_back(load_program(e.file, e.model));
+    programs.back().main().name = e.name;
     if (!o.weights_from.empty()) supply_weights(programs.back(), o.weights_from);
   }
-  std::vector<ProgramEntry> functions;
-  for (std::size_t k = 0; k < entries.size(); k++) functions.push_back({entries[k].name, &programs[k]});
+  Program program = join(std::move(programs));
   options.after({"read", seconds_since(start), {}});
-  compile(functions, o.output, options);
+  compile(program, o.output, options);
 }
 
 void run(CompileVerb& o) {

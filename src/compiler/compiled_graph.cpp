@@ -76,67 +76,87 @@ void write_file(const std::string& path, std::string_view bytes) {
 
 // ---- graphs on their way into a library
 
-struct GraphOfLibrary {
-  std::string entry;
-  std::shared_ptr<CompiledGraph> compiled;
-  std::optional<GraphPart> part;  // none: nothing is computed
-};
+// Graphs on their way into one library, as entry points of a program: those that compute something.
+class GraphsOfLibrary {
+ public:
+  GraphsOfLibrary() { program_.name = "model", program_.entries.clear(); }
 
-GraphOfLibrary taken(const GraphToCompile& g) {
-  GraphOfLibrary made{g.entry, std::make_shared<CompiledGraph>(g.graph), {}};
-  const Graph computed = made.compiled->computed(g.graph);
-  const bool acts = std::ranges::any_of(computed.nodes(), [&](const auto& n) { return has_side_effect(computed, *n); });
-  if (!computed.outputs.empty() || acts) made.part = part_of(computed, g.examples);
-  return made;
-}
-
-void make_library(std::span<GraphOfLibrary> graphs, const CompileOptions& options, const std::string& folder) {
-  std::vector<std::string> names;
-  std::vector<TracedEntry> entries;
-  for (GraphOfLibrary& g : graphs) {
-    if (!g.part) continue;
-    names.push_back(g.entry);
-    entries.push_back({g.entry, g.part->traced});
+  void add(const GraphToCompile& g) {
+    Taken t{std::make_shared<CompiledGraph>(g.graph), {}, {}, {}};
+    const Graph computed = t.compiled->computed(g.graph);
+    const bool acts = std::ranges::any_of(computed.nodes(), [&](const auto& n) { return has_side_effect(computed, *n); });
+    if (!computed.outputs.empty() || acts) {
+      GraphPart part = part_of(g.entry, computed, g.examples);
+      t.entry = program_.entries.size();
+      t.plan = std::move(part.plan);
+      t.named = std::move(part.named);
+      program_.entries.push_back(std::move(part.entry));
+    }
+    graphs_.push_back(std::move(t));
   }
-  if (entries.empty()) return;
-  compile(entries, library_file(folder), options);
-  for (const GraphOfLibrary& g : graphs)
-    if (g.part) pass_on_guards(*g.part);
-  const auto library = std::make_shared<GraphLibrary>(library_file(folder), names);
-  std::size_t next = 0;
-  for (GraphOfLibrary& g : graphs)
-    if (g.part) g.compiled->run_by(library, next++, std::move(g.part->plan));
-}
+
+  // What is known of the sizes of the only one that was added so far; and that one alone again,
+  // with no more known of them.
+  std::optional<ShapeEnv> first_sizes() const { return program_.entries.empty() ? std::nullopt : program_.main().sizes; }
+  void keep_first(std::optional<ShapeEnv> sizes) {
+    graphs_.resize(1);
+    program_.entries.resize(graphs_[0].entry ? 1 : 0);
+    if (graphs_[0].entry) program_.main().sizes = std::move(sizes);
+  }
+
+  // By graph, in the order in which they were added.
+  std::vector<std::shared_ptr<const CompiledGraph>> compile(const CompileOptions& options, const std::string& folder) {
+    if (!program_.entries.empty()) {
+      ingot::compile(program_, library_file(folder), options);
+      std::vector<std::string> names;
+      for (const EntryPoint& e : program_.entries) names.push_back(e.name);
+      const auto library = std::make_shared<GraphLibrary>(library_file(folder), names);
+      for (Taken& t : graphs_) {
+        if (!t.entry) continue;
+        pass_on_guards(*program_.entries[*t.entry].sizes, t.named);
+        t.compiled->run_by(library, *t.entry, std::move(t.plan));
+      }
+    }
+    std::vector<std::shared_ptr<const CompiledGraph>> made;
+    for (const Taken& t : graphs_) made.push_back(t.compiled);
+    return made;
+  }
+
+ private:
+  struct Taken {
+    std::shared_ptr<CompiledGraph> compiled;
+    std::optional<std::size_t> entry;  // of the program; none: nothing is computed
+    GraphPlan plan;
+    NamedSizes named;
+  };
+  std::vector<Taken> graphs_;
+  Program program_;
+};
 
 }  // namespace
 
 std::vector<std::shared_ptr<const CompiledGraph>> compile_graphs(std::span<const GraphToCompile> graphs,
                                                                  const CompileOptions& options, const std::string& folder) {
-  std::vector<GraphOfLibrary> all;
-  for (const GraphToCompile& g : graphs) all.push_back(taken(g));
-  make_library(all, options, folder);
-  std::vector<std::shared_ptr<const CompiledGraph>> made;
-  for (const GraphOfLibrary& g : all) made.push_back(g.compiled);
-  return made;
+  GraphsOfLibrary all;
+  for (const GraphToCompile& g : graphs) all.add(g);
+  return all.compile(options, folder);
 }
 
 CompiledForwardBackward compile_forward_backward(const GraphToCompile& forward, const GraphToCompile& backward,
                                                  const CompileOptions& options, const std::string& folder) {
-  std::vector<GraphOfLibrary> all;
-  all.push_back(taken(forward));
-  const ShapeEnv sizes = all[0].part ? all[0].part->traced.sizes : ShapeEnv();
+  GraphsOfLibrary both;
+  both.add(forward);
+  const std::optional<ShapeEnv> sizes = both.first_sizes();
   std::string why;
   try {
-    all.push_back(taken(backward));
-    make_library(all, options, folder);
-    return {all[0].compiled, all[1].compiled, ""};
+    both.add(backward);
+    const auto made = both.compile(options, folder);
+    return {made[0], made[1], ""};
   } catch (const UserError& e) {
     why = e.what();
   }
-  all.resize(1);
-  if (all[0].part) all[0].part->traced.sizes = sizes;  // without what lowering left in them
-  make_library(all, options, folder);
-  return {all[0].compiled, nullptr, why};
+  both.keep_first(sizes);  // without what lowering left in them
+  return {both.compile(options, folder)[0], nullptr, why};
 }
 
 Graph CompiledGraph::computed(const Graph& graph) const {

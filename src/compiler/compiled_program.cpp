@@ -29,11 +29,13 @@ CompiledProgram::CompiledProgram(Program& program, const CompileOptions& options
   library_ = ModelLibrary::load(library_in(folder));
 }
 
-Values CompiledProgram::run(Program& program, Args inputs) const {
+Values CompiledProgram::run(Program& program, Args inputs, std::size_t entry) const {
   const GradModeGuard no_grad(false);
-  ModelContainerRunner runner(library_);
+  RunnerOptions options;
+  if (entry > 0) options.entry = program.entries.at(entry).name;
+  ModelContainerRunner runner(library_, options);
   library_->require_own("a comparison with its program");
-  const TensorList given = library_inputs(program, inputs);
+  const TensorList given = library_inputs(program, inputs, entry);
   runner.set_threads(num_threads());
   const Draw before = default_generator()->state();
   library_->ingot_container_set_draw(runner.container(), before.seed, before.offset);
@@ -41,8 +43,8 @@ Values CompiledProgram::run(Program& program, Args inputs) const {
   Draw after = before;
   library_->ingot_container_get_draw(runner.container(), &after.seed, &after.offset);
   default_generator()->set_state(after);
-  take_back_state(program, runner.extract_constants_map(false));
-  return caller_results(program, outputs);
+  take_back_state(program, runner.extract_constants_map(false), entry);
+  return caller_results(program, outputs, entry);
 }
 
 std::string aot_compile(const TensorFunction& model, const TensorList& example_inputs, const std::string& output,

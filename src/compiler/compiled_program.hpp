@@ -16,10 +16,10 @@ class CompiledProgram {
   // A library that is there already.
   explicit CompiledProgram(const std::string& library) : library_(ModelLibrary::load(library)) {}
 
-  // Runs it in a container of its own on the inputs that `program.run` takes, and leaves behind
-  // what that would: new values of inputs and buffers in them, and the random stream of the thread
-  // where the run left it.
-  Values run(Program& program, Args inputs) const;
+  // Runs an entry point in a container of its own on the inputs that `program.run` takes, and
+  // leaves behind what that would: new values of inputs and buffers in them, and the random stream
+  // of the thread where the run left it.
+  Values run(Program& program, Args inputs, std::size_t entry = 0) const;
 
  private:
   std::shared_ptr<const ModelLibrary> library_;

@@ -84,7 +84,7 @@ class Constants {
           c.strides = numbers(named.geometry->strides);
         }
       }
-      if (!is_first && c.kind == 3) {
+      if (!is_first && is_literal) {
         places.push_back(add_unnamed(e.name, std::move(c), tensor));
         continue;
       }
@@ -140,9 +140,8 @@ class Constants {
 
   std::size_t merge(std::size_t place, const Model::Constant& c, const Tensor& tensor, const std::string& entry) {
     Model::Constant& known = all_[place];
-    INGOT_REQUIRE(are_equal(place, c, tensor), "entry point '", entry, "': expected the state '", c.fqn,
-                  "' of the entry points before it, found another of that name (dtype, sizes, strides or elements differ); "
-                  "export all of them from one module");
+    INGOT_ENSURE(are_equal(place, c, tensor), "entry point '", entry, "' has another state '", c.fqn,
+                 "' than the entry points before it");
     // Of a storage that only this entry shares, its tensor has all that the others lie in.
     if (!tensors_[place].defined() || (tensor.defined() && c.bytes > known.bytes)) tensors_[place] = tensor;
     known.bytes = std::max(known.bytes, c.bytes);

@@ -17,11 +17,10 @@ struct LoweredEntry {
 // By entry, and constant of it: whether runs change it, those of other entries among them.
 std::vector<std::vector<bool>> written_constants(const std::vector<LoweredEntry>& entries);
 
-// Fills in names, entries and constants of the model. State that several entries have under one
-// name is one constant; what only looks alike by name (tensors that a program brought along, which
-// exporters count) is one constant where it is the same. Returns the tensor of each constant that
-// is stored, undefined where the program does not have it. User error where entries disagree about
-// a parameter or a buffer.
+// Fills in names, entries and constants of the model. State that several entries have is one
+// constant; tensors that graphs brought along, whose names each graph counts, are one where they
+// are the same. Returns the tensor of each constant that is stored, undefined where the program
+// does not have it. User error where entries disagree about what shares a storage.
 std::vector<Tensor> describe(Model& model, const std::vector<LoweredEntry>& entries);
 
 }  // namespace ingot

@@ -1,6 +1,7 @@
 #include "compiler/graph_library.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "autograd/unseen_writes.hpp"
 #include "base/error.hpp"
@@ -22,6 +23,7 @@
 #include "op/applied.hpp"
 #include "op/call.hpp"
 #include "pass/functional_trace.hpp"
+#include "pass/pass.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/impl.hpp"
 #include "tensor/random.hpp"
@@ -127,14 +129,17 @@ void require_own_elements(const Graph& graph, const std::vector<std::size_t>& ta
   }
 }
 
-// The graph over tensors that begin where their storages do, as those of the examples: where ops
-// write views that are said by their places in a storage, these are counted from the base's first
-// element. Nothing where they are already.
-std::optional<Graph> with_places_from_first(const Graph& graph) {
-  const auto lies_elsewhere = [](const ViewByPlace& v) { return !v.base.storage_offset().same(0); };
-  if (std::ranges::none_of(graph.nodes(),
-                           [&](const auto& n) { return std::ranges::any_of(written_by_place(*n), lies_elsewhere); }))
-    return {};
+// Whether an op of the graph writes views that are said by their places in a storage which begins
+// elsewhere than at the base's first element.
+bool lies_elsewhere(const ViewByPlace& v) { return !v.base.storage_offset().same(0); }
+bool any_lies_elsewhere(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [](const auto& n) { return std::ranges::any_of(written_by_place(*n), lies_elsewhere); });
+}
+
+// The graph over tensors that begin where their storages do, as those of the examples: such places
+// are counted from the base's first element.
+Graph with_places_from_first(const Graph& graph) {
   Graph to;
   GraphCopier copier(graph, to);
   for (const auto& n : graph.nodes()) {
@@ -159,6 +164,7 @@ std::optional<Graph> with_places_from_first(const Graph& graph) {
   copier.copy_outputs();
   return to;
 }
+Pass places_from_first_pass() { return {"places_from_first", with_places_from_first, true}; }
 
 // A result of the trace as the graph says that it lies: whoever calls the library goes by that, and
 // a trace over examples that lie otherwise has another order of dims. Where the graph says that
@@ -253,8 +259,9 @@ GraphPlan read_plan(const std::string& path, const Graph& graph) {
   return plan;
 }
 
-GraphPart part_of(const Graph& graph, const Values& inputs) {
+GraphPart part_of(std::string entry, const Graph& graph, const Values& inputs) {
   GraphPart part;
+  Traced traced;
   part.plan.computes = true;
   const Values examples = with_equal_sizes(inputs);
   const std::vector<bool> used = used_inputs(graph);
@@ -270,14 +277,15 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
   part.named = taken.name_underived();
   part.plan.written = written_inputs(graph);
   for (const Argument& a : graph.outputs) part.plan.is_number.push_back(a.node()->meta.is_number());
-  const std::optional<Graph> moved = with_places_from_first(graph);
+  std::optional<Graph> moved;
+  if (any_lies_elsewhere(graph)) moved = run_passes(graph, std::array{places_from_first_pass()});
   const Graph& over_examples = moved ? *moved : graph;
   if (std::optional<Traced> functional = as_functional({over_examples, part.plan.taken, examples, taken, part.named})) {
-    part.traced = *std::move(functional);
+    traced = *std::move(functional);
   } else {
     const Interpreter interpreter(over_examples, taken.any_lies_otherwise() ? made_lying_as_recorded : Interpreter::Made());
     Values all = examples;
-    part.traced = trace_functional(
+    traced = trace_functional(
         [&](const Values& given) {
           for (std::size_t k = 0; k < given.size(); k++) all[part.plan.taken[k]] = given[k];
           Values results = interpreter.run(all);
@@ -286,28 +294,28 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
         },
         std::move(taken));
   }
-  part.plan.draws = draws(part.traced.graph);
-  for (std::size_t k = 0; k < part.traced.graph.outputs.size(); k++)
-    if (const Argument& a = part.traced.graph.outputs[k]; a.is_value() && a.value().is_int())
+  part.plan.draws = draws(traced.graph);
+  for (std::size_t k = 0; k < traced.graph.outputs.size(); k++)
+    if (const Argument& a = traced.graph.outputs[k]; a.is_value() && a.value().is_int())
       part.plan.fixed[k] = a.value().to_int().value();
+  part.entry = function_entry(std::move(entry), std::move(traced.graph), std::move(traced.sizes));
   return part;
 }
 
-void pass_on_guards(const GraphPart& part) {
+void pass_on_guards(const ShapeEnv& sizes, const NamedSizes& named) {
   auto* env = dynamic_cast<ShapeEnv*>(current_guard_env());
   if (!env) return;
-  for (const Guard& g : part.traced.sizes.guards()) {
+  for (const Guard& g : sizes.guards()) {
     std::vector<Expr> symbols, values;
     bool is_known = true;
     visit(g.condition, [&](const Expr& x) {
       if (x.op() != ExprOp::Sym) return;
-      const auto own = part.named.find(x->name);
+      const auto own = named.find(x->name);
       const ShapeEnv::Symbol* symbol = env->find(x->name);
-      is_known =
-          is_known && (own != part.named.end() ? !env->needs_data(own->second) : symbol != nullptr && symbol->hint.has_value());
+      is_known = is_known && (own != named.end() ? !env->needs_data(own->second) : symbol != nullptr && symbol->hint.has_value());
       if (!is_known) return;
       symbols.push_back(x);
-      values.push_back(own != part.named.end() ? own->second : symbol->expr);
+      values.push_back(own != named.end() ? own->second : symbol->expr);
     });
     if (is_known) env->decide(substitute(g.condition, symbols, values));
   }

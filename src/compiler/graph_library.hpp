@@ -25,16 +25,16 @@ GraphPlan read_plan(const std::string& path, const Graph& graph);
 
 // A graph on its way into a library, which returns tensors and numbers that are computed, or does
 // something.
+using NamedSizes = std::map<std::string, Expr>;
 struct GraphPart {
   GraphPlan plan;
-  Traced traced;                      // what can be lowered
-  std::map<std::string, Expr>
-      named;  // sizes that it has names of its own for, and what they are in the environment of this thread
+  EntryPoint entry;  // as it is lowered
+  NamedSizes named;  // sizes that it has names of its own for, and what they are in the environment of this thread
 };
-GraphPart part_of(const Graph& graph, const Values& examples);
+GraphPart part_of(std::string entry, const Graph& graph, const Values& examples);
 // What the compiled part needs of sizes the function needs as well: then its guards say so before
 // the library has to.
-void pass_on_guards(const GraphPart& part);
+void pass_on_guards(const ShapeEnv& sizes, const NamedSizes& named);
 
 // A library whose entry points compute parts of graphs, loaded: the file may go. They may run at
 // the same time.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -16,6 +17,7 @@
 #include "codegen/link.hpp"
 #include "compiler/constants.hpp"
 #include "compiler/describe.hpp"
+#include "compiler/function_program.hpp"
 #include "compiler/loop_entry.hpp"
 #include "compiler/program_trace.hpp"
 #include "graph/source.hpp"
@@ -28,16 +30,14 @@
 #include "loop/text.hpp"
 #include "loop/verify.hpp"
 #include "pass/dead_code.hpp"
-#include "pass/decompose.hpp"
 #include "pass/merge_equal.hpp"
-#include "ingot/transforms.hpp"
 #include "host/package.hpp"
 
 namespace ingot {
 namespace {
 
 // What a stage's result is as text, where it has one.
-std::string text_of_stage(const Traced& t) { return print(t.graph); }
+std::string text_of_stage(const Program& p) { return print(p.main().graph); }
 std::string text_of_stage(const TracedProgram& p) { return print(p.traced.graph); }
 std::string text_of_stage(const loop::Lowered& l) { return to_text(l.program); }
 std::string text_of_stage(const loop::Program& p) { return to_text(p); }
@@ -62,7 +62,7 @@ void verify_graph(std::string_view stage, const Graph& g) {
     throw_internal_error(__FILE__, __LINE__, text("the graph after '", stage, "' breaks a rule: ", e.what()));
   }
 }
-void verify_text(std::string_view stage, const Traced& t) { verify_graph(stage, t.graph); }
+void verify_text(std::string_view stage, const Program& p) { verify_graph(stage, p.main().graph); }
 void verify_text(std::string_view stage, const TracedProgram& p) { verify_graph(stage, p.traced.graph); }
 void verify_text(std::string_view stage, const loop::Lowered& l) { verify_text(stage, l.program); }
 void verify_text(std::string_view stage, const Model::Code& c) {
@@ -313,61 +313,29 @@ std::vector<std::string_view> compile_loop_stages(const CompileOptions& options)
   return without_skipped(later_stages(options.targets.size(), 1), options);
 }
 
-namespace {
-
-// Different tensors in storages of their own, each as large as it is: a library takes its inputs
-// for apart, and refuses to run where one that it writes is not.
-TensorList lying_apart(const TensorList& examples) {
-  std::map<const TensorImpl*, Tensor> apart;
-  std::set<const Storage*> seen;
-  TensorList taken;
-  for (const Tensor& t : examples) {
-    Tensor& own = apart[t.impl()];
-    if (!own.defined()) {
-      const bool shares = !seen.insert(t->storage.get()).second;
-      own = shares ? Tensor(make_ref<TensorImpl>(Storage::fake(t->storage->nbytes(), t.device()), t->geom)) : t;
-    }
-    taken.push_back(own);
-  }
-  return taken;
-}
-
-}  // namespace
-
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
   require_skippable(options);
-  Traced traced = stage("trace", options, [&] {
-    return trace(functionalize(f), lying_apart(examples),
-                 {.open = open, .decompositions = &core_decompositions(), .keep_loops = true});
-  });
-  compile(std::vector<TracedEntry>{{"forward", traced}}, output, options);
-}
-
-void compile(const std::vector<TracedEntry>& entries, const std::string& output, const CompileOptions& options) {
-  const ProgramNames own;  // the function's
-  std::vector<Part> parts;
-  for (const TracedEntry& e : entries) parts.push_back({e.name, e.traced.graph, e.traced.sizes, own});
-  compile_parts(parts, output, options);
+  Program program = stage("trace", options, [&] { return function_program(f, examples, open); });
+  compile(program, output, options);
 }
 
 void compile(Program& program, const std::string& output, const CompileOptions& options) {
-  std::vector<ProgramEntry> entries;
-  for (std::size_t k = 0; k < program.entries.size(); k++) entries.push_back({program.entries[k].name, &program, k});
-  compile(entries, output, options);
-}
-
-void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options) {
   require_skippable(options);
-  std::set<std::string_view> names;
-  for (const ProgramEntry& e : entries)
-    INGOT_REQUIRE(names.insert(e.name).second, "compile: two entry points are called '", e.name, "'");
-  std::vector<TracedProgram> traced;
-  for (const ProgramEntry& e : entries)
-    traced.push_back(stage("trace", options, [&] { return trace_program(*e.program, e.program->entries.at(e.entry)); }));
+  std::set<std::string_view> known;
+  for (const EntryPoint& e : program.entries)
+    INGOT_REQUIRE(known.insert(e.name).second, "compile: two entry points are called '", e.name, "'");
   std::vector<Part> parts;
-  for (std::size_t k = 0; k < entries.size(); k++)
-    parts.push_back({entries[k].name, traced[k].traced.graph, traced[k].traced.sizes, traced[k].names});
+  std::deque<TracedProgram> traced;  // of those that are not lowered as they are
+  std::deque<ProgramNames> names;    // of those that are
+  for (EntryPoint& e : program.entries) {
+    if (std::optional<ProgramNames> own = names_as_it_is(program, e)) {
+      parts.push_back({e.name, e.graph, *e.sizes, names.emplace_back(*std::move(own))});
+      continue;
+    }
+    TracedProgram& made = traced.emplace_back(stage("trace", options, [&] { return trace_program(program, e); }));
+    parts.push_back({e.name, made.traced.graph, made.traced.sizes, made.names});
+  }
   compile_parts(parts, output, options);
 }
 

@@ -46,34 +46,16 @@ std::vector<std::string_view> skippable_stages();
 // User error where options.skip names another one, or none: it says which can be skipped.
 void require_skippable(const CompileOptions& options);
 
-// Compiles the function, traced on the examples, into the shared library `output`, whose interface
-// is include/ingot/aoti.h. The library is complete or not there. User errors are those of the
-// stages.
-void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
-             const CompileOptions& options = {});
-
-// The same for functions that were traced already, each an entry point of the library under its
-// name: without composites and writes but to arguments, which come last.
-struct TracedEntry {
-  std::string name;
-  Traced& traced;
-};
-void compile(const std::vector<TracedEntry>& entries, const std::string& output, const CompileOptions& options = {});
-
-// The same for a program with all its entry points: its parameters and buffers become constants of
-// the library, which are in it, or beside it as `output`.safetensors, or behind it in the same
-// file, or nowhere, as options.weights says.
+// Compiles the program with all its entry points into the shared library `output`, whose interface
+// is include/ingot/aoti.h: PyTorch's knows the first of them. Parameters and buffers become
+// constants of the library, which are in it, or beside it as `output`.safetensors, or behind it in
+// the same file, or nowhere, as options.weights says. The library is complete or not there. User
+// errors are those of the stages, and for two entry points of one name.
 void compile(Program& program, const std::string& output, const CompileOptions& options = {});
 
-// The same for entry points of several programs, each under its name; the first is the one that
-// aoti.h knows. State of one name is one constant of the library. User error where it is not the
-// same in all of them.
-struct ProgramEntry {
-  std::string name;
-  Program* program;
-  std::size_t entry = 0;  // which of the program's
-};
-void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options = {});
+// The same for a function, traced on the examples (function_program.hpp).
+void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
+             const CompileOptions& options = {});
 
 // The same for a loop program (loop/text.hpp), as lowering makes it or as it is after scheduling or
 // the plan of memory. Inputs, outputs and constants are called as their buffers are. `constants`:

@@ -17,15 +17,16 @@ Tensor number_tensor(const Value& v) {
   return t.fill_(v.to_scalar());
 }
 
-TensorList library_inputs(const Program& program, Args given) {
+TensorList library_inputs(const Program& program, Args given, std::size_t entry) {
+  const std::vector<InputSpec>& specs = program.entries.at(entry).inputs;
   std::size_t users = 0, fixed = 0;
-  for (const InputSpec& s : program.main().inputs)
+  for (const InputSpec& s : specs)
     if (s.kind == InputKind::user) s.node == nullptr ? fixed++ : users++;
   const bool with_fixed = fixed > 0 && given.size() == users + fixed;
   INGOT_REQUIRE(with_fixed || given.size() == users, program.name, ": expected ", users, " inputs, found ", given.size());
   TensorList inputs;
   std::size_t next = 0;
-  for (const InputSpec& s : program.main().inputs) {
+  for (const InputSpec& s : specs) {
     if (s.kind == InputKind::token && s.node != nullptr) inputs.push_back(make_tensor(Geometry::contiguous({0}, DType::f32)));
     if (s.kind != InputKind::user) continue;
     if (s.node == nullptr) {
@@ -42,10 +43,10 @@ TensorList library_inputs(const Program& program, Args given) {
   return inputs;
 }
 
-Values caller_results(Program& program, const TensorList& outputs) {
+Values caller_results(Program& program, const TensorList& outputs, std::size_t place) {
   Values returned;
   std::size_t next = 0;
-  const EntryPoint& entry = program.main();
+  const EntryPoint& entry = program.entries.at(place);
   for (std::size_t i = 0; i < entry.outputs.size(); i++) {
     if (!entry.outputs[i].is_returned()) continue;
     const Argument& a = entry.graph.outputs[i];
@@ -64,11 +65,11 @@ Values caller_results(Program& program, const TensorList& outputs) {
   return program.keep_gradients(entry, returned);
 }
 
-void take_back_state(Program& program, const std::unordered_map<std::string, Tensor>& constants) {
-  const std::set<std::size_t> declared = declared_writes(program.main());
+void take_back_state(Program& program, const std::unordered_map<std::string, Tensor>& constants, std::size_t entry) {
+  const std::set<std::size_t> declared = declared_writes(program.entries.at(entry));
   std::set<const Storage*> written;
   std::size_t placeholder = 0;
-  for (const InputSpec& s : program.main().inputs) {
+  for (const InputSpec& s : program.entries.at(entry).inputs) {
     if (s.node == nullptr) continue;
     const auto state = s.kind == InputKind::user ? program.state.end() : program.state.find(s.name);
     if (state != program.state.end() && state->second.tensor.defined() && declared.contains(placeholder))

@@ -1,5 +1,6 @@
 #include "compiler/program_trace.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -150,10 +151,17 @@ ProgramNames names_of(const Program& p, const EntryPoint& entry, const SharedSta
 
 }  // namespace
 
+std::optional<ProgramNames> names_as_it_is(const Program& p, const EntryPoint& entry) {
+  if (!entry.sizes) return {};
+  const SharedState shared = shared_state(p, entry, written_by(entry.graph));
+  if (std::ranges::any_of(shared.covered, [](int64_t elements) { return elements > 0; })) return {};
+  return names_of(p, entry, shared);
+}
+
 TracedProgram trace_program(Program& p, const EntryPoint& entry) {
   const std::vector<const Node*> missing = entry.unsupported_nodes();
-  INGOT_REQUIRE(missing.empty(), p.name, ": unsupported operator ", missing.empty() ? "" : missing[0]->target, "\n",
-                kListMissing);
+  INGOT_REQUIRE(missing.empty(), entry.from.empty() ? p.name : entry.from, ": unsupported operator ",
+                missing.empty() ? "" : missing[0]->target, "\n", kListMissing);
   SharedState shared = shared_state(p, entry, declared_writes(entry));
   const auto trace = [&] {
     return trace_functional([&](const Values& inputs) { return run_graph(p, entry, shared, inputs); },

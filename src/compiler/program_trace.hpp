@@ -1,4 +1,5 @@
-// A program as the function that is compiled: values in, values out, state among the inputs.
+// An entry point of a program as the function that is compiled: values in, values out, state among
+// the inputs.
 #pragma once
 #include <optional>
 #include <vector>
@@ -37,6 +38,11 @@ struct TracedProgram {
   Traced traced;
   ProgramNames names;
 };
+
+// What the inputs and outputs of an entry point whose graph can be lowered as it is
+// (EntryPoint::sizes) are to the caller of the library; nothing where the graph has to be traced
+// all the same, since it knows parts of one storage as state of their own.
+std::optional<ProgramNames> names_as_it_is(const Program& program, const EntryPoint& entry);
 
 // The entry point without composites, views' writes and in-place ops: one placeholder for each
 // input of its graph that has a node, in order; new values of buffers and inputs are written to

@@ -75,4 +75,18 @@ std::vector<const Node*> EntryPoint::unsupported_nodes() const {
   return out;
 }
 
+EntryPoint function_entry(std::string name, Graph graph, ShapeEnv sizes) {
+  EntryPoint e;
+  e.name = std::move(name);
+  e.graph = std::move(graph);
+  for (Node* n : e.graph.inputs()) {
+    InputSpec& s = e.inputs.emplace_back();
+    s.node = n;
+    s.name = n->name;
+  }
+  e.outputs.resize(e.graph.outputs.size());
+  e.sizes = std::move(sizes);
+  return e;
+}
+
 }  // namespace ingot

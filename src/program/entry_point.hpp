@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
+#include "graph/shape_env.hpp"
 #include "graph/tree.hpp"
 #include "program/input_check.hpp"
 
@@ -66,6 +67,7 @@ struct Leaf {
 
 struct EntryPoint {
   std::string name = "forward";
+  std::string from;  // the file that it was read from, where that is not the program's name
   Graph graph;
   std::vector<InputSpec> inputs;      // one for each input of the call or the graph, in order
   std::vector<OutputSpec> outputs;    // one for each of graph.outputs
@@ -75,6 +77,10 @@ struct EntryPoint {
   std::map<std::string, SymbolRange> symbol_ranges;  // as declared
   SymbolValues symbol_hints;                         // what a size was when the program was made, where that is known
   std::vector<InputCondition> conditions;            // what else is demanded of inputs
+  // Of a graph over values alone, by ops that do not come apart, which writes inputs at its end:
+  // what is known and demanded of its symbols. A compiler takes such a graph as it is; without this
+  // it traces the graph.
+  std::optional<ShapeEnv> sizes;
 
   // User inputs that the caller gives, in call order; constants are left out.
   std::vector<const InputSpec*> user_inputs() const;
@@ -84,5 +90,9 @@ struct EntryPoint {
   // Nodes Ingot has no operator for, subgraphs included. The graph can be listed, not run.
   std::vector<const Node*> unsupported_nodes() const;
 };
+
+// Of such a graph, whose inputs are its caller's and whose outputs are results: a C++ function that
+// was traced, say.
+EntryPoint function_entry(std::string name, Graph graph, ShapeEnv sizes);
 
 }  // namespace ingot

@@ -111,7 +111,11 @@ Values Program::run(Args all_given, std::size_t entry) {
   const Prepared& prepared = prepared_.at(entry);
   const Values given = without_constants(all_given, prepared.leaves);
   require_runnable(*this, e);
-  if (check_inputs) prepared.check.check(given);
+  if (check_inputs) {
+    prepared.check.check(given);
+    const std::string violation = e.sizes ? e.sizes->violation(given) : "";
+    INGOT_REQUIRE(violation.empty(), name, ": ", violation);
+  }
 
   Values values;
   std::size_t next = 0;

@@ -6,6 +6,7 @@
 
 #include "ingot/ingot.h"
 #include "host/torch/callable.hpp"
+#include "program/join.hpp"
 #include "runner_fixture.hpp"
 #include "tensor/dlpack.hpp"
 
@@ -20,11 +21,20 @@ class EntriesTest : public RunnerTest {
 
   std::string language_model(const CompileOptions& options = {}) const {
     std::vector<Program> programs;
-    for (const char* name : kNames) programs.push_back(load_pt2(file("lm.pt2"), name));
-    std::vector<ProgramEntry> entries;
-    for (std::size_t k = 0; k < programs.size(); k++) entries.push_back({kNames[k], &programs[k]});
-    compile(entries, path("lm.so"), options);
+    for (const char* name : kNames) programs.push_back(named(name, load_pt2(file("lm.pt2"), name)));
+    Program all = join(std::move(programs));
+    compile(all, path("lm.so"), options);
     return path("lm.so");
+  }
+  static Program named(const std::string& entry, Program p) {
+    p.main().name = entry;
+    return p;
+  }
+  static Program joined(Program first, Program second) {
+    std::vector<Program> both;
+    both.push_back(std::move(first));
+    both.push_back(std::move(second));
+    return join(std::move(both));
   }
   Tensor of_case(const std::string& name) const { return cases_.get(name); }
 
@@ -185,24 +195,19 @@ TEST_F(EntriesTest, RunFromCpp) {
             error_of([&] { ModelContainerRunner(path("lm.so"), RunnerOptions{.entry = "encode"}); }));
 }
 
-TEST_F(EntriesTest, MustAgreeAboutTheirState) {
-  Program prefill = load_pt2(file("prefill.pt2")), evaluate = load_pt2(file("evaluate.pt2"));
-  compile({{"prefill", &prefill}, {"evaluate", &evaluate}}, path("both.so"));
-  StateEntry& bias = evaluate.state.at("lm.head.bias");
-  bias.tensor = bias.tensor + 1;
-  expect_in("entry point 'evaluate': expected the state 'lm.head.bias' of the entry points before it, found another of that name",
-            error_of([&] { compile({{"prefill", &prefill}, {"evaluate", &evaluate}}, path("other.so")); }));
+TEST_F(EntriesTest, HaveNamesOfTheirOwn) {
+  Program twice = joined(named("a", load_pt2(file("prefill.pt2"))), named("a", load_pt2(file("evaluate.pt2"))));
+  expect_in("two entry points are called 'a'", error_of([&] { compile(twice, path("other.so")); }));
   EXPECT_FALSE(std::filesystem::exists(path("other.so")));
-  expect_in("two entry points are called 'a'", error_of([&] { compile({{"a", &prefill}, {"a", &prefill}}, path("other.so")); }));
 }
 
 // The entry that reads knows two buffers as constants of their own, the one that writes as parts of
 // one storage.
 TEST_F(EntriesTest, SeeWhatIsWrittenToPartsOfOneStorage) {
   for (const bool reader_first : {true, false}) {
-    Program read = load_pt2(file("read.pt2")), write = load_pt2(file("write.pt2"));
-    const ProgramEntry reader{"read", &read}, writer{"write", &write};
-    compile(reader_first ? std::vector{reader, writer} : std::vector{writer, reader}, path("parts.so"));
+    Program read = named("read", load_pt2(file("read.pt2"))), write = named("write", load_pt2(file("write.pt2")));
+    Program both = reader_first ? joined(std::move(read), std::move(write)) : joined(std::move(write), std::move(read));
+    compile(both, path("parts.so"));
     ModelContainerRunner first(path("parts.so")), second(first, reader_first ? "write" : "read");
     ModelContainerRunner &reads = reader_first ? first : second, &writes = reader_first ? second : first;
     const auto elements = [](const Tensor& t) { return t.to_vector<double>(); };
@@ -219,9 +224,10 @@ TEST_F(EntriesTest, SeeWhatIsWrittenToPartsOfOneStorage) {
 
 // Weights that several entries want in another layout are kept in it once.
 TEST_F(EntriesTest, WhatIsComputedFromWeightsIsKeptOnce) {
-  Program prefill = load_pt2(file("prefill.pt2")), evaluate = load_pt2(file("evaluate.pt2"));
+  Program prefill = named("prefill", load_pt2(file("prefill.pt2")));
   compile(prefill, path("one.so"));
-  compile({{"prefill", &prefill}, {"evaluate", &evaluate}}, path("two.so"));
+  Program both = joined(std::move(prefill), named("evaluate", load_pt2(file("evaluate.pt2"))));
+  compile(both, path("two.so"));
   const auto constants = [](const std::string& library) {
     const ModelContainerRunner runner(library);
     std::size_t count = 0;
