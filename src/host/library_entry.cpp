@@ -26,12 +26,19 @@ std::vector<std::string> entry_names(const ModelLibrary& library) {
 
 std::size_t entry_place(const ModelLibrary& library, std::string_view name) {
   if (name.empty()) return 0;
+  if (library.ingot_model_find_entry) {
+    std::size_t place = 0;
+    const AOTIRuntimeError error = library.ingot_model_find_entry(std::string(name).c_str(), &place);
+    INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, library.path(), ": ", library.last_error());
+    return place;
+  }
+  // Of before that function, or another compiler's.
   const std::vector<std::string> all = entry_names(library);
   const auto found = std::find(all.begin(), all.end(), name);
   if (found == all.end()) {
     std::string known;
     for (const std::string& n : all) known += (known.empty() ? "" : ", ") + n;
-    throw_user_error(text(library.path(), " has no entry point '", name, "'; it has ", known));
+    throw_user_error(text(library.path(), ": the library has no entry point '", name, "'; it has ", known));
   }
   return static_cast<std::size_t>(found - all.begin());
 }

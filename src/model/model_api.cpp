@@ -1,6 +1,8 @@
 // The functions of ingot/model.h.
 #include "ingot/model.h"
 
+#include <string.h>
+
 #include "model/container.hpp"
 #include "model/cpu.hpp"
 
@@ -13,6 +15,19 @@ const ingot_program& program = ingot_the_program;
 AOTIRuntimeError status(bool is_well) { return is_well ? AOTI_RUNTIME_SUCCESS : AOTI_RUNTIME_FAILURE; }
 
 bool is_there(const char* what, size_t k, size_t count) { return k < count || fail("%s %zu: there are %zu", what, k, count); }
+
+bool find_entry(const char* name, size_t* entry) {
+  if (!name) return fail("the name of an entry point is null");
+  Text known;
+  for (uint32_t k = 0; k < program.entry_count; k++) {
+    if (strcmp(program.entries[k].name, name) == 0) {
+      *entry = k;
+      return true;
+    }
+    known.add("%s%s", k ? ", " : "", program.entries[k].name);
+  }
+  return fail("the library has no entry point '%s'; it has %s", name, known.c_str());
+}
 
 // Answers a question about an entry point.
 template <class Answer>
@@ -79,6 +94,7 @@ AOTIRuntimeError ingot_model_entry(size_t entry, ingot_entry_info* info) {
     return true;
   });
 }
+AOTIRuntimeError ingot_model_find_entry(const char* name, size_t* entry) { return status(find_entry(name, entry)); }
 AOTIRuntimeError ingot_entry_input(size_t entry, size_t k, ingot_value_info* info) {
   return in_entry(entry, [&](const ingot_entry& e) {
     if (!is_there("input", k, e.input_count)) return false;

@@ -69,6 +69,24 @@ TEST_F(Entries, AreDescribedEachByItself) {
   EXPECT_EQ(symbol.max, 1000);
 }
 
+TEST_F(Entries, AreFoundByName) {
+  const auto find = library_call(library_, ingot_model_find_entry);
+  const auto error = library_call(library_, ingot_last_error);
+  const Container container(library_);
+  size_t scale = 9, shift = 9, none = 9;
+  ASSERT_EQ(find("scale", &scale), 0);
+  ASSERT_EQ(find("shift", &shift), 0);
+  EXPECT_EQ(run(container, shift, {1, 2, 3, 4}, {6}), (Floats{17, 18, 19, 20}));
+  EXPECT_EQ(run(container, scale, {1, 2, 3}), (Floats{20, 25, 30}));
+  for (const char* name : {"encode", "shif", "shifts", "Scale", ""}) {
+    EXPECT_EQ(find(name, &none), 1);
+    EXPECT_EQ(error(), std::string("the library has no entry point '") + name + "'; it has scale, shift");
+  }
+  EXPECT_EQ(find(nullptr, &none), 1);
+  EXPECT_STREQ(error(), "the name of an entry point is null");
+  EXPECT_EQ(none, 9u);
+}
+
 TEST_F(Entries, RunOverOneSetOfConstants) {
   const Container container(library_);
   EXPECT_EQ(run(container, 0, {1, 2, 3}), (Floats{20, 25, 30}));

@@ -99,7 +99,7 @@ TEST_F(EntriesTest, AreFoundByName) {
 
   ingot_session* none = nullptr;
   EXPECT_EQ(ingot_session_open_entry(lm[0], "encode", &none), INGOT_INVALID);
-  expect_in("has no entry point 'encode'; it has prefill, decode, evaluate, cached", ingot_error());
+  expect_in("the library has no entry point 'encode'; it has prefill, decode, evaluate, cached", ingot_error());
   EXPECT_EQ(ingot_session_open_entry(lm[0], nullptr, &none), INGOT_INVALID);
   EXPECT_EQ(ingot_session_open_entry(nullptr, "decode", &none), INGOT_INVALID);
   EXPECT_EQ(none, nullptr);

@@ -110,6 +110,9 @@ TEST_F(StubLibrary, I095_I102_FunctionsThatCameLaterFailWhenTheyAreUsed) {
             refusal("update_user_managed_constant_buffer"));
   write("blob", "abc");
   EXPECT_EQ(error_of([&] { runner.update_constant_buffer_from_blob(path("blob")); }), refusal("update_constants_from_blob"));
+  EXPECT_EQ(ModelContainerRunner(runner, "forward").run({zeros({2})}).size(), 4u);  // its only entry point
+  EXPECT_EQ(error_of([&] { ModelContainerRunner(runner, "decode"); }),
+            so + ": the library has no entry point 'decode'; it has forward");
   ModelContainerRunner single(so, {.run_single_threaded = true});
   EXPECT_EQ(error_of([&] { single.run({zeros({2})}); }), refusal("run_single_threaded"));
 }
