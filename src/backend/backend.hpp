@@ -11,7 +11,8 @@
 namespace ingot {
 
 struct Backend {
-  // A level without its programs: what it is called, and what a machine must have to run it.
+  // A level without its programs: what it is called, what a machine must have to run it, and whose
+  // memory it works on.
   Model::Level (*level_for)(const Target& target);
   // Computations to kernels of this machine (loop/schedule.hpp says what that requires and
   // ensures).

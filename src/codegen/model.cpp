@@ -38,7 +38,7 @@ class TableEmitter {
       constants.push_back(
           record({string(c.name), string(c.fqn), i32(aoti_code(c.dtype)), i32(static_cast<int>(c.sizes.size())), numbers(c.sizes),
                   numbers(c.strides), i64(c.storage_offset), i64(static_cast<int64_t>(c.bytes)),
-                  i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written), i32(c.on_gpu),
+                  i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written), i32(c.device),
                   i32(c.shares ? static_cast<int>(*c.shares) + 1 : 0), i64(static_cast<int64_t>(c.shared_from))}));
     for (const Model::Level& l : model_.levels) levels.push_back(level(l));
     for (const auto& [key, value] : model_.metadata) metadata.push_back(string(key)), metadata.push_back(string(value));
@@ -51,7 +51,7 @@ class TableEmitter {
                               i32(static_cast<int>(metadata.size() / 2)), string(model_.name), array(entries), array(constants),
                               array(levels), array(metadata), i32(static_cast<int>(model_.weights.kind)), embedded(),
                               string(model_.weights.file), i64(static_cast<int64_t>(model_.weights.bytes)),
-                              i64(static_cast<int64_t>(model_.weights.hash)), array(host_ops), null()});
+                              i64(static_cast<int64_t>(model_.weights.hash)), array(host_ops), device()});
     auto* g =
         new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -146,8 +146,18 @@ class TableEmitter {
   }
   Constant* embedded() {
     if (model_.weights.kind != Model::Weights::Kind::embedded || model_.weights.bytes == 0) return null();
-    auto* g =
-        new llvm::GlobalVariable(module_, b_.getInt8Ty(), false, llvm::GlobalValue::ExternalLinkage, nullptr, "ingot_weights");
+    return elsewhere("ingot_weights");
+  }
+  Constant* device() {
+    const std::string& table = model_.levels[0].device_table;
+    for (const Model::Level& l : model_.levels)
+      INGOT_ENSURE(l.device_table == table, "the levels of a library are for one device: expected '", table, "', found '",
+                   l.device_table, "' of ", l.name);
+    return table.empty() ? null() : elsewhere(table);
+  }
+  // What another object of the link defines.
+  Constant* elsewhere(const std::string& symbol) {
+    auto* g = new llvm::GlobalVariable(module_, b_.getInt8Ty(), false, llvm::GlobalValue::ExternalLinkage, nullptr, symbol);
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return g;
   }

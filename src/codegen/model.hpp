@@ -29,7 +29,7 @@ struct Model {
     int64_t storage_offset = 0;
     uint64_t bytes = 0, position = 0;
     int kind = 0;  // I018
-    bool on_gpu = false;
+    int device = 0;  // whose memory its bytes were made for: 0 the CPU's, else the type of an ingot_device
     bool is_written = false;
     // Where it lies in the storage of another: which one, and how many bytes from that one's first
     // element.
@@ -52,6 +52,9 @@ struct Model {
   struct Level {
     Target target;                   // what its kernels are compiled for
     Target host;                     // the processor that runs the programs and calls the kernels: the target, where it is one
+    // The symbol of the ingot_device (src/model/program.h) in whose memory all that its runs use
+    // lies; what else is linked defines it. Empty: the CPU. The same at all levels of a model.
+    std::string device_table;
     std::string name;                // "x86-64-v3"
     std::vector<uint64_t> features;  // that it needs, by the numbers of src/model/cpu.h
     std::vector<Code> codes;         // by entry

@@ -77,7 +77,8 @@ class Constants {
         c.fqn = named.fqn;
         c.kind = named.kind;
         tensor = named.tensor;
-        if (tensor.defined()) c.on_gpu = tensor.device().type != DeviceType::cpu;
+        static_assert(static_cast<int>(DeviceType::cuda) == 1, "the types of an ingot_device are PyTorch's codes");
+        if (tensor.defined()) c.device = static_cast<int>(tensor.device().type);
         if (named.shares) c.is_written = writes(e.lowered, e.lowered.constants[*named.shares]);
         if (named.geometry) {
           c.sizes = numbers(named.geometry->sizes);

@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "backend/cpu/microkernel.hpp"
 #include "base/error.hpp"
 #include "codegen/link.hpp"
+#include "compiler/constants.hpp"
 #include "e2e/compiled_model.hpp"
 #include "ingot/ingot.hpp"
 #include "loop/text.hpp"
+#include "model/programs/fake_device.h"
 
 namespace ingot {
 namespace {
@@ -114,29 +118,134 @@ constexpr std::string_view kTransposed = R"loop(program main(s0 >= 1)
     for i4 < 8, i5 < min(8, s0 - 8*i0): t[8*i1*s0 + i4*s0 + 8*i0 + i5] = shared[8*i5 + i4]
 )loop";
 
-class BackendRun : public CompiledModel {};
+class BackendRun : public CompiledModel {
+ protected:
+  // A model of one program, scheduled or not, as text. Its inputs and outputs are called x and y.
+  static Model model_of(std::string_view program) {
+    const Target target = native_target();
+    const Backend& backend = backend_of(target);
+    Model model;
+    Model::Entry entry;
+    entry.inputs.push_back({"x", false, false});
+    entry.outputs.push_back("y");
+    model.entries.push_back(std::move(entry));
+    model.levels.push_back(backend.level_for(target));
+    model.levels[0].codes.push_back({loop::parse_program(program), {}});
+    return model;
+  }
+  // The library, of these objects and what is made of the model.
+  std::string link(const Model& model, const std::string& name, std::vector<Object> objects, CodeText* code = nullptr) const {
+    const Target& target = model.levels[0].target;
+    for (Object& o : backend_of(target).generate_code(model, 0, code)) objects.push_back(std::move(o));
+    objects.push_back(generate_table(model));
+    link_library(objects, target, path(name));
+    return path(name);
+  }
+};
 
 TEST_F(BackendRun, TakesAKernelThatIsAText) {
-  Model model;
-  Model::Entry entry;
-  entry.inputs.push_back({"x", false, false});
-  entry.outputs.push_back("t");
-  model.entries.push_back(std::move(entry));
-  const Target target = native_target();
-  const Backend& backend = backend_of(target);
-  model.levels.push_back(backend.level_for(target));
-  model.levels[0].codes.push_back({loop::parse_program(kTransposed), {}});
   CodeText code;
-  std::vector<Object> objects = backend.generate_code(model, 0, &code);
-  objects.push_back(generate_table(model));
+  ModelContainerRunner runner(link(model_of(kTransposed), "t.so", {}, &code));
   EXPECT_NE(code.llvm.find("kernel.0.0.t"), std::string::npos);
-  link_library(objects, target, path("t.so"));
-  ModelContainerRunner runner(path("t.so"));
   for (const int64_t n : {1, 8, 21}) {
     const Tensor x = randn({n, 32});
     const TensorList out = runner.run({x});
     ASSERT_EQ(out.size(), 1u);
     EXPECT_EQ(out[0].to_vector<float>(), x.t().contiguous().to_vector<float>());
+  }
+}
+
+// The table of the fake device, as a backend's archive would define it. The host of this process
+// has tensors of the CPU alone, so that the device's are called so; its functions are this
+// process's.
+constexpr const char* kDeviceTable = "ingot_fake_device";
+Object device_table(const Target& target) {
+  const auto address = [](auto* function) {
+    return text("ptr inttoptr (i64 ", reinterpret_cast<std::uintptr_t>(function), " to ptr)");
+  };
+  return emit_text(
+      "device.ll",
+      text("@name = private constant [5 x i8] c\"cuda\\00\"\n@", kDeviceTable,
+           " = hidden constant { ptr, i32, ptr, ptr, ptr, ptr } { ptr @name, i32 0, ", address(fake_device.allocate), ", ",
+           address(fake_device.release), ", ", address(fake_device.copy), ", ", address(fake_device.synchronize), " }\n"),
+      target);
+}
+
+constexpr std::string_view kScaled = R"loop(program main(s0 >= 1)
+  constant w: f32[4]
+  input x: f32[s0, 4]
+  output y: f32[s0, 4]
+  kernel y parallel i0 < s0
+    for i1 < 4: y[4*i0 + i1] = w[i1]*x[4*i0 + i1]
+)loop";
+
+class BackendDevice : public BackendRun {
+ protected:
+  BackendDevice() : model(model_of(kScaled)) {
+    model.entries[0].constants = {0};
+    Model::Constant& c = model.constants.emplace_back();
+    c.name = c.fqn = "w";
+    c.sizes = {4};
+    c.strides = {1};
+    c.bytes = 16;
+    c.kind = 1;
+  }
+  std::vector<Object> weights() {
+    std::vector<DataPart> none;
+    return {lay_out_constants(model, {w}, Model::Weights::Kind::embedded, nullptr, none)};
+  }
+
+  Model model;
+  const Tensor w = tensor({1.0, 2.0, 3.0, 4.0});
+};
+
+TEST_F(BackendDevice, ALibraryIsForTheOneThatItsLevelsName) {
+  ASSERT_EQ(model.levels[0].device_table, "") << "the CPU";
+  model.levels[0].device_table = kDeviceTable;
+  std::vector<Object> objects = weights();
+  objects.push_back(device_table(model.levels[0].target));
+  const std::string library = link(model, "scaled.so", std::move(objects));
+  const ingot_test_device_record before = ingot_test_device;
+  {
+    ModelContainerRunner runner(library, {.device = "cuda:3"});
+    EXPECT_EQ(ingot_test_device.copies[INGOT_COPY_TO_DEVICE], before.copies[INGOT_COPY_TO_DEVICE] + 1) << "its constant";
+    EXPECT_EQ(ingot_test_device.live, 1);
+    const Tensor x = randn({5, 4});
+    EXPECT_EQ(runner.run({x}).at(0).to_vector<float>(), (x * w).to_vector<float>());
+    EXPECT_EQ(ingot_test_device.index, 3);
+  }
+  EXPECT_EQ(ingot_test_device.live, 0);
+  EXPECT_EQ(ingot_test_device.wrong_releases, 0);
+  try {
+    ModelContainerRunner runner(library);
+    ADD_FAILURE() << "a container for the CPU";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("expected cuda, which this library was compiled for, found cpu"), std::string::npos)
+        << e.what();
+  }
+}
+
+TEST_F(BackendDevice, WithoutItsTableThereIsNoLibrary) {
+  model.levels[0].device_table = kDeviceTable;
+  try {
+    link(model, "none.so", weights());
+    ADD_FAILURE() << "a library without its device";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find(kDeviceTable), std::string::npos) << e.what();
+  }
+  model.levels.push_back(model.levels[0]);
+  model.levels[1].device_table = "";
+  EXPECT_THROW(generate_table(model), InternalError);
+}
+
+TEST_F(BackendDevice, ConstantsSayWhoseMemoryTheyAreFor) {
+  model.constants[0].device = 1;
+  const std::string library = link(model, "mixed.so", weights());
+  try {
+    ModelContainerRunner runner(library);
+    ADD_FAILURE() << "a constant of another device in a library for the CPU";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("Constant 'w' was compiled for a non-CPU device"), std::string::npos) << e.what();
   }
 }
 

@@ -1,4 +1,5 @@
-/* A device for programs written by hand: its memory is the process's, every piece of it is known, and so is what was asked of it. */
+/* A device for tests, of programs written by hand in C and of compiled ones in C++: its memory is the process's, every piece of it is
+ * known, and so is what was asked of it. */
 #ifndef INGOT_TEST_FAKE_DEVICE_H
 #define INGOT_TEST_FAKE_DEVICE_H
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static const char* fake_allocate(int32_t index, void* stream, uint64_t bytes, vo
   while (k < kFakeMost && pieces[k].memory) k++;
   if (k == kFakeMost) return "too many pieces";
   pieces[k].bytes = (bytes + 63) / 64 * 64;
-  pieces[k].memory = aligned_alloc(64, pieces[k].bytes);
+  pieces[k].memory = (char*)aligned_alloc(64, pieces[k].bytes);
   pieces[k].stream = stream;
   ingot_test_device.live++;
   ingot_test_device.allocations++;
@@ -75,8 +76,8 @@ static const char* fake_synchronize(int32_t index, void* stream) {
 
 static const ingot_device fake_device = {"cuda", kFakeDeviceType, fake_allocate, fake_release, fake_copy, fake_synchronize};
 
-/* Looks at a run; null for memory that it cannot have. */
-static void fake_look(const ingot_frame* frame, const void* const* memory, int count) {
+/* Looks at a run; null for memory that it cannot have. Programs that are not written by hand do not call it. */
+__attribute__((unused)) static void fake_look(const ingot_frame* frame, const void* const* memory, int count) {
   ingot_test_device.stream = frame->stream;
   const int arena = piece_of(frame->arena);
   if (arena >= 0) ingot_test_device.arena_stream = pieces[arena].stream;
