@@ -22,6 +22,7 @@ namespace {
 void require_known_nodes(const Graph& g) {
   for (const auto& n : g.nodes()) {
     INGOT_REQUIRE(n->kind != NodeKind::unsupported, "Unsupported call_function target ", n->target);
+    INGOT_REQUIRE(n->kind != NodeKind::vmap, "Unsupported call_function target ", target_of(n->vmap_call));
     if (n->kind != NodeKind::call) continue;
     const std::string& ns = n->op->schema.ns;
     INGOT_REQUIRE(ns == "aten" || ns == "prims" || ns == "inductor" || ns == "higher_order", "Unsupported call_function target ",

@@ -42,6 +42,7 @@ void count_nodes(const Graph& g, Summary& s) {
   s.nodes += g.nodes().size() - g.inputs().size();
   for (const auto& n : g.nodes())
     if (n->kind == NodeKind::call) s.ops[n->op->qualified()]++;
+    else if (n->kind == NodeKind::vmap) s.ops[std::string(target_of(n->vmap_call))]++;
     else if (n->kind == NodeKind::unsupported) s.ops[n->target]++;
   for (const auto& [name, a] : g.attributes)
     if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&a)) {

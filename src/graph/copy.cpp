@@ -25,6 +25,7 @@ Node* GraphCopier::copy(const Node& n) {
       break;
     case NodeKind::scalar: c = to_.scalar(n.function, std::move(args), n.name); break;
     case NodeKind::grad_mode: c = to_.grad_mode(n.args[0].value().to_bool(), n.name); break;
+    case NodeKind::vmap: c = to_.vmap(n.vmap_call, std::move(args), n.name); break;
     case NodeKind::unsupported: c = to_.unsupported(n.target, std::move(args), n.name); break;
   }
   c->meta = n.meta;

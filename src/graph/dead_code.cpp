@@ -34,6 +34,7 @@ bool has_side_effect(const Op& op) {
 bool has_side_effect(const Graph& g, const Node& n) {
   switch (n.kind) {
     case NodeKind::grad_mode:
+    case NodeKind::vmap:
     case NodeKind::unsupported: return true;
     case NodeKind::call: return has_side_effect(*n.op) || calls_side_effect(g, n);
     default: return false;

@@ -81,6 +81,14 @@ Node* Graph::grad_mode(bool on, std::string_view name) {
   return add(NodeKind::grad_mode, name.empty() ? "_set_grad_enabled" : name, {Value(on)});
 }
 
+Node* Graph::vmap(VmapCall c, std::vector<Argument> args, std::string_view name) {
+  const std::size_t count = schema_of(c).args.size();
+  INGOT_REQUIRE(args.size() == count, target_of(c), " takes ", count, " arguments, found ", args.size());
+  Node* n = add(NodeKind::vmap, name.empty() ? name_of(c) : name, std::move(args));
+  n->vmap_call = c;
+  return n;
+}
+
 Node* Graph::unsupported(std::string_view target, std::vector<Argument> args, std::string_view name) {
   Node* n = add(NodeKind::unsupported, name.empty() ? target : name, std::move(args));
   n->target = target;

@@ -13,6 +13,7 @@
 
 #include "graph/names.hpp"
 #include "graph/scalar_function.hpp"
+#include "graph/vmap_call.hpp"
 #include "op/op.hpp"
 
 namespace ingot {
@@ -55,6 +56,7 @@ enum class NodeKind : uint8_t {
   item,         // element `index` of the list that args[0] makes (FX's getitem)
   scalar,       // arithmetic on numbers: _operator.add, torch.sym_max …
   grad_mode,    // torch._C._set_grad_enabled(args[0])
+  vmap,         // begins or ends a function that is mapped over members, or gives it a tensor or takes one (vmap_region.hpp)
   unsupported,  // a call of `target`, which Ingot does not know: the program can be read and listed, not run
 };
 
@@ -71,6 +73,7 @@ struct Node {
   std::string name;                   // unique in its graph, an identifier
   const Op* op = nullptr;             // call
   ScalarFunction function{};          // scalar
+  VmapCall vmap_call{};               // vmap
   std::string target;                 // attribute: the key in Graph::attributes; unsupported: what it would call
   int index = 0;                      // item
   std::vector<Argument> args;         // call: one for each argument of the schema, defaults filled in
@@ -128,6 +131,7 @@ class Graph {
   Node* item(Node* list, int index, std::string_view name = {});
   Node* scalar(ScalarFunction f, std::vector<Argument> args, std::string_view name = {});
   Node* grad_mode(bool on, std::string_view name = {});
+  Node* vmap(VmapCall c, std::vector<Argument> args, std::string_view name = {});
   Node* unsupported(std::string_view target, std::vector<Argument> args, std::string_view name = {});
 
   // What the graph returns, and how: a tuple `(a, b,)`, a list `[a, b]`, or the one bare value.

@@ -1,6 +1,5 @@
 #include "graph/interpret.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -35,8 +34,7 @@ class RunningGraph : public Callable {
 void list_unsupported(const Graph& g, std::set<const Graph*>& seen, std::string& out) {
   if (!seen.insert(&g).second) return;
   for (const auto& n : g.nodes())
-    if (n->kind == NodeKind::unsupported && !is_vmap_node(*n))
-      out += text("unsupported operator ", n->target, provenance(*n), "\n");
+    if (n->kind == NodeKind::unsupported) out += text("unsupported operator ", n->target, provenance(*n), "\n");
   for (const auto& [key, attribute] : g.attributes)
     if (const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute)) list_unsupported(**subgraph, seen, out);
 }
@@ -45,10 +43,8 @@ class Run {
  public:
   // Values nobody reads after a node, by its id, are let go.
   Run(const Graph& graph, const Interpreter::Made& made, const std::vector<std::vector<int>>& dead_after)
-      : graph_(graph), made_(made), dead_after_(dead_after), values_(graph.nodes().size()), tracing_(is_tracing()) {
-    if (std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& n) { return n->kind == NodeKind::unsupported; }))
-      regions_ = vmap_regions(graph);
-  }
+      : graph_(graph), made_(made), dead_after_(dead_after), values_(graph.nodes().size()), tracing_(is_tracing()),
+        regions_(vmap_regions(graph)) {}
 
   void execute_all() { execute_from(0, static_cast<int>(graph_.nodes().size()), true); }
 
@@ -68,7 +64,7 @@ class Run {
   const std::vector<std::vector<int>>& dead_after_;
   Values values_;
   const bool tracing_;  // nodes of another graph are being made of this one's
-  std::map<int, VmapRegion> regions_;
+  const std::map<int, VmapRegion> regions_;
 
   // Nodes [begin, end). Inside a vmap nothing is let go: its function may run again.
   void execute_from(int begin, int end, bool lets_go) {
@@ -88,7 +84,7 @@ class Run {
   }
 
   void execute(const Node& n) {
-    if (n.kind == NodeKind::placeholder || n.kind == NodeKind::unsupported) return;  // what vmap's nodes say is in the regions
+    if (n.kind == NodeKind::placeholder || n.kind == NodeKind::vmap) return;  // what vmap's nodes say is in the regions
     Values args;
     args.reserve(n.args.size());
     for (const Argument& a : n.args) args.push_back(resolve(a));
@@ -134,8 +130,11 @@ class Run {
         return Ref<Callable>(make_ref<RunningGraph>(std::get<std::shared_ptr<const Graph>>(a)));
       }
       case NodeKind::grad_mode: switch_grad_mode(args[0].to_bool()); return {};
-      default: throw_internal_error(__FILE__, __LINE__, text("node ", n.name, " cannot be run"));
+      case NodeKind::placeholder:
+      case NodeKind::vmap:
+      case NodeKind::unsupported: break;
     }
+    throw_internal_error(__FILE__, __LINE__, text("node ", n.name, " cannot be run"));
   }
 
   // Adds where the program has the call to what went wrong. The text of an assertion is the

@@ -359,6 +359,11 @@ class GraphParser final : TextScope {
         in_.fail(at, text(target, " takes ", arity_of(*f), " arguments, found ", args.size()));
       return graph_.scalar(*f, std::move(args), name);
     }
+    if (const auto c = find_vmap_call(target)) {
+      const std::size_t count = schema_of(*c).args.size();
+      if (args.size() != count) in_.fail(at, text(target, " takes ", count, " arguments, found ", args.size()));
+      return graph_.vmap(*c, std::move(args), name);
+    }
     return graph_.unsupported(target, std::move(args), name);
   }
 

@@ -164,6 +164,7 @@ class Printer {
       case NodeKind::item: return text(arguments_text(n.args), "[", n.index, "]");
       case NodeKind::call: return text(n.op ? target_of(*n.op) : "None", "(", n.op ? op_arguments(*n.op, n.args) : "", ")");
       case NodeKind::grad_mode: return text(kGradModeTarget, "(", arguments_text(n.args), ")");
+      case NodeKind::vmap: return text(target_of(n.vmap_call), "(", arguments_text(n.args), ")");
       case NodeKind::unsupported: return text(unknown_target_text(n.target), "(", arguments_text(n.args), ")");
       default: break;
     }

@@ -1,7 +1,6 @@
 #include "graph/same.hpp"
 
 #include "base/error.hpp"
-#include "graph/target.hpp"
 #include "graph/text.hpp"
 
 namespace ingot {
@@ -26,7 +25,8 @@ std::string arguments_difference(const std::vector<Argument>& a, const std::vect
 }
 
 std::string_view kind_name(NodeKind k) {
-  constexpr std::string_view kNames[] = {"placeholder", "attribute", "call", "item", "scalar", "grad_mode", "unsupported"};
+  constexpr std::string_view kNames[] = {"placeholder", "attribute", "call", "item",
+                                         "scalar",      "grad_mode", "vmap", "unsupported"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(NodeKind::unsupported) + 1);
   return kNames[static_cast<std::size_t>(k)];
 }
@@ -36,6 +36,7 @@ std::string called(const Node& n) {
     case NodeKind::call: return n.op ? target_of(*n.op) : "None";
     case NodeKind::item: return text("element ", n.index);
     case NodeKind::scalar: return std::string(target_of(n.function));
+    case NodeKind::vmap: return std::string(target_of(n.vmap_call));
     case NodeKind::attribute:
     case NodeKind::unsupported: return n.target;
     default: return {};

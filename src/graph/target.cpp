@@ -1,10 +1,8 @@
 #include "graph/target.hpp"
 
-#include <algorithm>
-#include <iterator>
-
 #include "base/error.hpp"
 #include "graph/scalar_function.hpp"
+#include "graph/vmap_call.hpp"
 
 namespace ingot {
 
@@ -20,19 +18,8 @@ const Op* find_target(std::string_view target) {
   return op != nullptr && has_overload == (op->form() != Form::higher_order) ? op : nullptr;
 }
 
-std::optional<VmapCall> find_vmap_call(std::string_view target) {
-  constexpr std::string_view kVmap = "torch._functorch.predispatch.";
-  constexpr std::string_view kNames[] = {"lazy_load_decompositions", "_vmap_increment_nesting", "_add_batch_dim",
-                                         "_remove_batch_dim", "_vmap_decrement_nesting"};  // in the order of the enumerators
-  static_assert(std::size(kNames) == static_cast<std::size_t>(VmapCall::end) + 1);
-  if (!target.starts_with(kVmap)) return std::nullopt;
-  const auto* const found = std::ranges::find(kNames, target.substr(kVmap.size()));
-  if (found == std::end(kNames)) return std::nullopt;
-  return static_cast<VmapCall>(found - std::begin(kNames));
-}
-
 bool is_known_target(std::string_view target) {
-  return target == kGradModeTarget || find_scalar_function(target) || find_target(target) != nullptr;
+  return target == kGradModeTarget || find_scalar_function(target) || find_vmap_call(target) || find_target(target) != nullptr;
 }
 
 }  // namespace ingot

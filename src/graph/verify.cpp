@@ -9,7 +9,7 @@
 #include "graph/same.hpp"
 #include "graph/shape_rule.hpp"
 #include "graph/source.hpp"
-#include "graph/target.hpp"
+#include "graph/vmap_region.hpp"
 #include "op/applied.hpp"
 #include "op/fits.hpp"
 
@@ -71,6 +71,10 @@ class Verifier {
       if (!placeholder) line++;
     }
     if (const std::string fault = outputs_fault(); !fault.empty()) return report(text("the results: ", fault), line);
+    if (const VmapFault fault = vmap_fault(graph_); !fault.text.empty()) {
+      if (fault.node == nullptr) return report(text("the results: ", fault.text), line);
+      return report(text("node ", fault.node->name, ": ", fault.text, source(*fault.node)), line_of(*fault.node));
+    }
     for (const auto& [key, attribute] : graph_.attributes) {
       const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute);
       if (subgraph == nullptr) continue;
@@ -91,6 +95,8 @@ class Verifier {
     const std::string at = source_line(source_of(n).stack_trace);
     return at.empty() ? at : text(" (at ", at, ")");
   }
+  // Of a node that is no placeholder, where those come first.
+  std::size_t line_of(const Node& n) const { return 2 + at(&n) - graph_.inputs().size(); }
   std::string report(const std::string& fault, std::size_t line) const { return fault + excerpt(print(graph_), {line, 0}); }
 
   std::string node_fault(const Node& n) {
@@ -134,8 +140,11 @@ class Verifier {
       case NodeKind::grad_mode:
         if (n.args.size() == 1 && n.args[0].is_value() && n.args[0].value().is_bool()) return {};
         return "the grad mode must be True or False";
-      default: return {};
+      case NodeKind::vmap: return vmap_arguments_fault(n);
+      case NodeKind::placeholder:
+      case NodeKind::unsupported: break;
     }
+    return {};
   }
 
   std::string placeholder_fault(const Node& n) const {
@@ -204,6 +213,21 @@ class Verifier {
       const Value v = a.is_node() ? a.node()->meta : a.is_value() ? a.value() : Value();
       if (!open && !(v.is_int() || v.is_float() || v.is_bool()))
         return text(target_of(n.function), " takes numbers, not ", print(a));
+    }
+    return {};
+  }
+
+  std::string vmap_arguments_fault(const Node& n) const {
+    const std::vector<SchemaArg>& params = schema_of(n.vmap_call).args;
+    const std::string_view target = target_of(n.vmap_call);
+    if (n.args.size() != params.size()) return text(target, " takes ", params.size(), " arguments, found ", n.args.size());
+    for (std::size_t i = 0; i < params.size(); i++) {
+      const Argument& a = n.args[i];
+      std::string f = argument_fault(graph_, params[i], a);
+      // Numbers stand for tensors in calls of operators alone.
+      const Value v = a.is_node() ? a.node()->meta : a.is_value() ? a.value() : Value();
+      if (f.empty() && params[i].type.kind == Kind::tensor && v.is_number()) f = text("must be Tensor, not ", v.kind_name());
+      if (!f.empty()) return text("argument '", params[i].name, "' (position ", i + 1, ") of ", target, " ", f);
     }
     return {};
   }

@@ -1,70 +1,100 @@
 #include "graph/vmap_region.hpp"
 
-#include <optional>
+#include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "graph/node_table.hpp"
-#include "graph/target.hpp"
 
 namespace ingot {
 namespace {
 
-std::optional<VmapCall> vmap_call(const Node& n) {
-  return n.kind == NodeKind::unsupported ? find_vmap_call(n.target) : std::nullopt;
-}
+class RegionFinder {
+ public:
+  explicit RegionFinder(const Graph& g) : graph_(g), inside_(g.nodes().size(), kNone) {}
 
-void require_arguments(const Node& n, std::size_t count) {
-  INGOT_REQUIRE(n.args.size() == count, n.name, ": ", n.target, " takes ", count, " arguments, found ", n.args.size());
-}
+  // Stops at the first fault.
+  VmapFault run() {
+    const auto& nodes = graph_.nodes();
+    if (std::ranges::none_of(nodes, [](const auto& n) { return n->kind == NodeKind::vmap; })) return {};
+    for (const auto& n : nodes)
+      if (std::string f = place(*n); !f.empty()) return {n.get(), std::move(f)};
+    if (!open_.empty()) return {nodes[static_cast<std::size_t>(open_.back())].get(), "the vmap that it begins does not end"};
+    for (const auto& n : nodes)
+      if (std::string f = uses_fault(n->args, inside_[at(n.get())], n->id); !f.empty()) return {n.get(), std::move(f)};
+    return {nullptr, uses_fault(graph_.outputs, kNone, static_cast<int>(nodes.size()))};
+  }
+
+  std::map<int, VmapRegion> take() { return std::move(regions_); }
+
+ private:
+  static constexpr int kNone = -1;
+  const Graph& graph_;
+  std::map<int, VmapRegion> regions_;
+  std::vector<int> open_;    // the nodes that began those around, outermost first
+  std::vector<int> inside_;  // by node: which one it is in
+
+  // Finds where the node stands; what is wrong with that.
+  std::string place(const Node& n) {
+    if (n.kind != NodeKind::vmap) {
+      if (!open_.empty()) inside_[at(&n)] = open_.back();
+      return {};
+    }
+    if (n.vmap_call == VmapCall::prepare) return {};
+    if (n.vmap_call == VmapCall::begin) {
+      if (!n.args[1].is_value() || !n.args[1].value().is_string()) return "randomness should be a string";
+      regions_[n.id].randomness = n.args[1].value().string();
+      open_.push_back(n.id);
+      return {};
+    }
+    if (open_.empty()) return text(target_of(n.vmap_call), " stands in no vmap");
+    const int begin = open_.back();
+    VmapRegion& region = regions_[begin];
+    if (n.vmap_call == VmapCall::end) {
+      region.end = n.id;
+      open_.pop_back();
+    } else if (n.vmap_call == VmapCall::argument) {
+      region.arguments.push_back(&n);
+      inside_[at(&n)] = begin;
+      return argument_fault(n, begin);
+    } else {
+      region.results.push_back(&n);
+      if (open_.size() > 1) inside_[at(&n)] = open_[open_.size() - 2];  // a value of the program around
+    }
+    return {};
+  }
+
+  // What is mapped over is known before the function runs.
+  std::string argument_fault(const Node& n, int begin) const {
+    std::string fault;
+    for_each_node(n.args, [&](const Node* used) {
+      if (fault.empty() && inside_[at(used)] == begin)
+        fault = text("maps over ", used->name, ", which the function itself makes");
+    });
+    return fault;
+  }
+
+  std::string uses_fault(const std::vector<Argument>& args, int user_begins, int user_id) const {
+    std::string fault;
+    for_each_node(args, [&](const Node* used) {
+      const int begins = inside_[at(used)];
+      if (!fault.empty() || begins == kNone || used->meta.is_number() || begins == user_begins) return;
+      if (user_id <= begins || user_id >= regions_.at(begins).end)
+        fault = text("uses ", used->name, ", which is one member's tensor in a vmap that has ended");
+    });
+    return fault;
+  }
+};
 
 }  // namespace
 
-bool is_vmap_node(const Node& n) { return vmap_call(n).has_value(); }
-
 std::map<int, VmapRegion> vmap_regions(const Graph& g) {
-  std::map<int, VmapRegion> regions;
-  std::vector<int> open;                        // the nodes that began those around, outermost first
-  std::vector<int> inside(g.nodes().size(), -1);  // by node: which one it is in, -1: none
-  for (const auto& n : g.nodes()) {
-    const std::optional<VmapCall> call = vmap_call(*n);
-    if (call == VmapCall::begin) {
-      require_arguments(*n, 2);
-      INGOT_REQUIRE(n->args[1].is_value() && n->args[1].value().is_string(), n->name, ": randomness should be a string");
-      regions[n->id].randomness = n->args[1].value().string();
-      open.push_back(n->id);
-    } else if (call) {
-      const bool is_end = call == VmapCall::end, is_argument = call == VmapCall::argument, is_result = call == VmapCall::result;
-      if (call == VmapCall::prepare) continue;
-      INGOT_REQUIRE(!open.empty(), n->name, ": ", n->target, " stands in no vmap");
-      VmapRegion& region = regions[open.back()];
-      if (is_argument) require_arguments(*n, 3), region.arguments.push_back(n.get());
-      if (is_result) require_arguments(*n, 4), region.results.push_back(n.get());
-      if (is_end) {
-        region.end = n->id;
-        open.pop_back();
-      } else if (is_argument) {
-        inside[at(n.get())] = open.back();
-      } else if (open.size() > 1) {
-        inside[at(n.get())] = open[open.size() - 2];  // a result is a value of the program around
-      }
-    } else if (!open.empty()) {
-      inside[at(n.get())] = open.back();
-    }
-  }
-  INGOT_REQUIRE(open.empty(), "a vmap of the graph does not end");
-
-  const auto check_use = [&](const Node* used, int user_begins, int user_id, const std::string& user) {
-    const int begins = inside[at(used)];
-    if (begins < 0 || used->meta.is_number() || begins == user_begins) return;
-    const VmapRegion& region = regions.at(begins);
-    INGOT_REQUIRE(user_id > begins && user_id < region.end, user, " uses ", used->name,
-                  ", which is one member's tensor in a vmap that has ended");
-  };
-  for (const auto& n : g.nodes())
-    for_each_node(n->args, [&](const Node* used) { check_use(used, inside[at(n.get())], n->id, n->name); });
-  const int end = static_cast<int>(g.nodes().size());
-  for_each_node(g.outputs, [&](const Node* used) { check_use(used, -1, end, "the result"); });
-  return regions;
+  RegionFinder finder(g);
+  const VmapFault fault = finder.run();
+  INGOT_REQUIRE(fault.text.empty(), fault.node ? fault.node->name : "the results", ": ", fault.text);
+  return finder.take();
 }
+
+VmapFault vmap_fault(const Graph& g) { return RegionFinder(g).run(); }
 
 }  // namespace ingot

@@ -7,8 +7,8 @@
 //   r = _remove_batch_dim(b, 1, size, 0)         a result, stacked along dim 0
 //   _vmap_decrement_nesting()                    it ends; inside, others may begin and end
 //
-// These are nodes of targets that are no operators (NodeKind::unsupported; `VmapCall` of target.hpp
-// tells which, whatever PyTorch calls them in full); the interpreter runs what they stand for.
+// These are nodes of a kind of their own (NodeKind::vmap, `VmapCall` tells which); the interpreter
+// runs what they stand for.
 #pragma once
 #include <map>
 #include <string>
@@ -18,17 +18,22 @@
 
 namespace ingot {
 
-// Whether the node is one of them, or one that only prepares PyTorch for them.
-bool is_vmap_node(const Node& n);
-
 struct VmapRegion {
   int end = 0;  // the id of the node that ends it
   std::vector<const Node*> arguments, results;
   std::string randomness;
 };
 
-// Those of a graph, inner ones too, by the id of the node that begins each. User error, naming the
-// node, where one does not end or begin, or a tensor of its members is used outside.
+// Those of a graph, inner ones too, by the id of the node that begins each. Each node has the
+// arguments that its call takes (schema_of). User error, naming the node, where one does not end
+// or begin, or a tensor of its members is used outside.
 std::map<int, VmapRegion> vmap_regions(const Graph& g);
+
+// Which node vmap_regions would refuse, and why; no text: none.
+struct VmapFault {
+  const Node* node = nullptr;  // null: the results of the graph
+  std::string text;
+};
+VmapFault vmap_fault(const Graph& g);
 
 }  // namespace ingot

@@ -121,6 +121,7 @@ Graph merge_equal_calls(const Graph& g, std::size_t results) {
       const Node* effect = copier.copy(*n);
       if (n->kind == NodeKind::call && n->op->mutates())
         std::erase_if(known, [&](const auto& k) { return reads_written(*k.second.node, *effect); });
+      if (n->kind == NodeKind::vmap && n->vmap_call == VmapCall::end) known.clear();  // it is of single members, or may be
       continue;
     }
     Node asked = *n;  // over the copies of its operands

@@ -1,7 +1,6 @@
 #include "program/entry_point.hpp"
 
 #include "base/error.hpp"
-#include "graph/vmap_region.hpp"
 
 namespace ingot {
 
@@ -9,7 +8,7 @@ namespace {
 
 void add_unsupported(const Graph& g, std::vector<const Node*>& out) {
   for (const auto& n : g.nodes())
-    if (n->kind == NodeKind::unsupported && !is_vmap_node(*n)) out.push_back(n.get());
+    if (n->kind == NodeKind::unsupported) out.push_back(n.get());
   for (const auto& [key, attribute] : g.attributes)
     if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&attribute)) add_unsupported(**inner, out);
 }

@@ -43,7 +43,10 @@ class RandomGraph {
       case 0: return fetch_tensor();
       case 1: return item();
       case 2: return scalar();
-      case 3: return pick(2) ? graph_.grad_mode(pick(2)) : unsupported();
+      case 3: {
+        const int kind = pick(3);
+        return kind == 0 ? graph_.grad_mode(pick(2)) : kind == 1 ? vmap() : unsupported();
+      }
       case 4: return depth_ > 0 ? higher_order() : call();
       default: return call();
     }
@@ -69,7 +72,8 @@ class RandomGraph {
   Argument some_node() {
     if (graph_.nodes().empty()) return Value(pick(5));
     const Argument a = graph_.nodes()[static_cast<std::size_t>(pick(static_cast<int>(graph_.nodes().size())))].get();
-    return a.node()->kind == NodeKind::attribute ? Argument(Value(pick(5))) : a;
+    const bool is_of_member = a.node()->kind == NodeKind::vmap && a.node()->vmap_call != VmapCall::result;
+    return a.node()->kind == NodeKind::attribute || is_of_member ? Argument(Value(pick(5))) : a;
   }
 
   // Of a call whose list has as many members as the schema says, or any number.
@@ -103,6 +107,18 @@ class RandomGraph {
     std::vector<Argument> args;
     for (int i = pick(5); i > 0; i--) args.push_back(any(3));
     return graph_.unsupported(one_of(kTargets), std::move(args), pick(2) ? odd_name() : "");
+  }
+
+  // One that gives its tensor back as it is.
+  Node* vmap() {
+    const Argument x = some_tensor();
+    const auto name = [&] { return pick(2) ? odd_name() : ""; };
+    if (!pick(3)) graph_.vmap(VmapCall::prepare, {}, name());
+    graph_.vmap(VmapCall::begin, {Value(pick(5)), Value(string())}, name());
+    Node* member = graph_.vmap(VmapCall::argument, {x, pick(3) ? Value(pick(3)) : Value(), Value(1)}, name());
+    Node* result = graph_.vmap(VmapCall::result, {member, Value(1), Value(pick(5)), Value(pick(3))}, name());
+    graph_.vmap(VmapCall::end, {}, name());
+    return result;
   }
 
   Node* higher_order() {

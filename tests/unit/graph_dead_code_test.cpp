@@ -108,6 +108,19 @@ TEST(GraphDeadCode, G09_SubgraphsWithEffects) {
   EXPECT_EQ(difference(without_dead_code(unknown), unknown), "");
 }
 
+TEST(GraphDeadCode, G09_VmapsStay) {
+  const std::string vmap = R"(def forward(self, x):
+    b = torch._functorch.predispatch._vmap_increment_nesting(2, 'error')
+    a = torch._functorch.predispatch._add_batch_dim(x, 0, 1)
+    r = torch._functorch.predispatch._remove_batch_dim(a, 1, 2, 0);  a = None
+    e = torch._functorch.predispatch._vmap_decrement_nesting()
+    return (x,)
+)";
+  const Graph g = parse_graph(vmap);
+  EXPECT_EQ(print(without_dead_code(g)), vmap);
+  EXPECT_EQ(difference(g, clone(g)), "");
+}
+
 TEST(GraphCopy, CopiesEverything) {
   const Attributes attributes = one_weight();
   Graph g = parse_graph(kText, {.attributes = &attributes});
@@ -150,6 +163,10 @@ TEST(GraphSame, NamesTheFirstDifference) {
   EXPECT_EQ(changed("-x", "+x"), "node a is _operator.neg, and _operator.pos");
   EXPECT_EQ(changed("-x", "-1"), "node a: argument 0 is x, and 1");
   EXPECT_EQ(changed("-x", "torch.f(x)"), "node a has kind scalar, and unsupported");
+  const std::string begin = "torch._functorch.predispatch.lazy_load_decompositions",
+                    end = "torch._functorch.predispatch._vmap_decrement_nesting";
+  EXPECT_EQ(changed("-x", end + "()"), "node a has kind scalar, and vmap");
+  EXPECT_EQ(difference(parsed("-x", begin + "()"), parsed("-x", end + "()")), "node a is " + begin + ", and " + end);
   EXPECT_EQ(changed("g =", "h ="), "node 3 is g, and h");
   EXPECT_EQ(changed("[x, 1]", "[x, 1.0]"), "node b: argument 0 is [x, 1], and [x, 1.0]");
   EXPECT_EQ(changed("[x, 1]", "[x, a]"), "node b: argument 0 is [x, 1], and [x, a]");

@@ -144,10 +144,14 @@ TEST(GraphInterpret, RefusesVmapsThatDoNotEndOrAreNotLeft) {
     return error_of([&] { (void)Interpreter(g).run(Values{ones({2}), ones({2})}); });
   };
   const std::string begin = "i = !_vmap_increment_nesting(2, 'error')\na = !_add_batch_dim(x, 0, 1)\n";
-  EXPECT_EQ(error(begin, "a"), "a vmap of the graph does not end");
+  EXPECT_EQ(error(begin, "a"), "i: the vmap that it begins does not end");
   EXPECT_EQ(error("a = !_add_batch_dim(x, 0, 1)\n", "a"), "a: torch._functorch.predispatch._add_batch_dim stands in no vmap");
   EXPECT_EQ(error(begin + "d = !_vmap_decrement_nesting()\n", "a"),
-            "the result uses a, which is one member's tensor in a vmap that has ended");
+            "the results: uses a, which is one member's tensor in a vmap that has ended");
+  EXPECT_EQ(error(begin + "d = !_vmap_decrement_nesting()\nb = torch.ops.aten.sin.default(a)\n", "b"),
+            "b: uses a, which is one member's tensor in a vmap that has ended");
+  EXPECT_EQ(error(begin + "b = !_add_batch_dim(a, 0, 1)\nd = !_vmap_decrement_nesting()\n", "x"),
+            "b: maps over a, which the function itself makes");
 }
 
 }  // namespace

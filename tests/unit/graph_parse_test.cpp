@@ -277,7 +277,8 @@ TEST(GraphParse, IsLinear) {
 TEST(GraphParse, UnknownOperatorsMayHaveAnyName) {
   for (const std::string target :
        {"", "1.x", "self.f", "getattr.f", "a b", "#mine:f", "\"q\"", "line\nbreak", "torch.ops.mine.f.default",
-        "torch.ops.aten.sin.default", "_operator.add", "math_trunc", "torch._C._set_grad_enabled"}) {
+        "torch.ops.aten.sin.default", "_operator.add", "math_trunc", "torch._C._set_grad_enabled",
+        "torch._functorch.predispatch._add_batch_dim", "torch._functorch.predispatch._make_dual"}) {
     Graph g;
     Node* x = g.placeholder("x");
     g.outputs = {g.unsupported(target, {x, Value(2)}, "y")};

@@ -16,6 +16,7 @@
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "support/detach_chains.hpp"
+#include "support/error_text.hpp"
 #include "support/graph_fixture.hpp"
 
 namespace ingot {
@@ -128,6 +129,40 @@ TEST(GraphPrint, G03_GradModeAndAttributes) {
     add_1 = torch.ops.aten.add.Tensor(add, layers_0_weight);  add = layers_0_weight = None
     return (add_1,)
 )");
+}
+
+// What PyTorch 2.14 exports of vmap(lambda a: (a * y).sum())(x).
+TEST(GraphPrint, G02_Vmap) {
+  Graph g;
+  Node *x = g.placeholder("x"), *y = g.placeholder("y");
+  Node* size = g.call(op("sym_size.int"), {x, Value(0)}, "sym_size_int_1");
+  g.vmap(VmapCall::prepare, {});
+  g.vmap(VmapCall::begin, {size, Value("error")});
+  Node* member = g.vmap(VmapCall::argument, {x, Value(0), Value(1)});
+  Node* mul = g.call(op("mul.Tensor"), {member, y});
+  Node* sum = g.call(op("sum"), {mul});
+  Node* result = g.vmap(VmapCall::result, {sum, Value(1), size, Value(0)});
+  g.vmap(VmapCall::end, {});
+  g.outputs = {result};
+  const std::string text = R"(def forward(self, x, y):
+    sym_size_int_1 = torch.ops.aten.sym_size.int(x, 0)
+    lazy_load_decompositions = torch._functorch.predispatch.lazy_load_decompositions()
+    _vmap_increment_nesting = torch._functorch.predispatch._vmap_increment_nesting(sym_size_int_1, 'error')
+    _add_batch_dim = torch._functorch.predispatch._add_batch_dim(x, 0, 1);  x = None
+    mul = torch.ops.aten.mul.Tensor(_add_batch_dim, y);  _add_batch_dim = y = None
+    sum_1 = torch.ops.aten.sum.default(mul);  mul = None
+    _remove_batch_dim = torch._functorch.predispatch._remove_batch_dim(sum_1, 1, sym_size_int_1, 0);  sum_1 = sym_size_int_1 = None
+    _vmap_decrement_nesting = torch._functorch.predispatch._vmap_decrement_nesting()
+    return (_remove_batch_dim,)
+)";
+  expect_text(g, text);
+  const Graph back = parse_graph(text);
+  std::vector<VmapCall> calls;
+  for (const auto& n : back.nodes())
+    if (n->kind == NodeKind::vmap) calls.push_back(n->vmap_call);
+  EXPECT_EQ(calls, (std::vector{VmapCall::prepare, VmapCall::begin, VmapCall::argument, VmapCall::result, VmapCall::end}));
+  EXPECT_EQ(error_of([&] { g.vmap(VmapCall::end, {Value(1)}); }),
+            "torch._functorch.predispatch._vmap_decrement_nesting takes 0 arguments, found 1");
 }
 
 TEST(GraphPrint, G03_EveryKindOfValue) {

@@ -16,7 +16,7 @@ namespace {
 
 TEST(GraphRandom, TextsComeBack) {
   std::set<const Op*> ops;
-  std::size_t kinds[7] = {}, subgraphs = 0;
+  std::size_t kinds[static_cast<std::size_t>(NodeKind::unsupported) + 1] = {}, subgraphs = 0;
   for (uint64_t seed = 0; seed < 10000; seed++) {
     const Graph g = random_graph(seed, seed % 10 == 0 ? 2 : 1);
     ASSERT_EQ(find_fault(g), "") << seed;

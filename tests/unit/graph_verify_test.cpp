@@ -1,6 +1,7 @@
 // The verifier's rules, broken one by one.
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "op/call.hpp"
@@ -209,6 +210,69 @@ TEST(GraphVerify, RecordsAreWhatTheOpMakes) {
   EXPECT_EQ(fault_of(device, GraphForm::readable), "");
   EXPECT_NE(fault_of(dtype, GraphForm::readable), "");
   EXPECT_EQ(fault_of(dtype, GraphForm::plain), "");
+}
+
+// A program with these lines in it, where '!' is the place that PyTorch has its functions in.
+std::string vmap_fault_of(std::string lines, const std::string& result = "x") {
+  for (std::size_t at; (at = lines.find('!')) != lines.npos;) lines.replace(at, 1, "torch._functorch.predispatch.");
+  const Graph g =
+      parse_graph(text("def forward(self, x: \"f32[2, 3]\", n: \"Sym(s0)\"):\n", lines, "    return (", result, ",)\n"));
+  const std::string f = find_fault(g);
+  return f.substr(0, f.find('\n'));
+}
+
+TEST(GraphVerify, VmapsHaveTheirArguments) {
+  const auto fault = [](const std::string& begin, const std::string& argument, const std::string& result) {
+    return vmap_fault_of("    i = !_vmap_increment_nesting(" + begin + ")\n    a = !_add_batch_dim(" + argument +
+                         ")\n    r = !_remove_batch_dim(" + result + ")\n    d = !_vmap_decrement_nesting()\n");
+  };
+  const std::string begin = "n, 'error'", argument = "x, 0, 1", result = "a, 1, n, 0", target = "torch._functorch.predispatch.";
+  EXPECT_EQ(fault(begin, argument, result), "");
+  EXPECT_EQ(fault("x, 'error'", argument, result),
+            "node i: argument 'batch_size' (position 1) of " + target + "_vmap_increment_nesting must be SymInt, not Tensor");
+  EXPECT_EQ(fault("2, 1", argument, result),
+            "node i: argument 'randomness' (position 2) of " + target + "_vmap_increment_nesting must be str, not int");
+  EXPECT_EQ(fault(begin, "n, 0, 1", result),
+            "node a: argument 'self' (position 1) of " + target + "_add_batch_dim must be Tensor, not int");
+  EXPECT_EQ(fault(begin, "x, 'first', 1", result),
+            "node a: argument 'batch_dim' (position 2) of " + target + "_add_batch_dim must be SymInt?, not str");
+  EXPECT_EQ(fault(begin, argument, "3, 1, n, 0"),
+            "node r: argument 'self' (position 1) of " + target + "_remove_batch_dim must be Tensor, not int");
+  EXPECT_EQ(fault(begin, argument, "a, 1, x, 0"),
+            "node r: argument 'batch_size' (position 3) of " + target + "_remove_batch_dim must be SymInt, not Tensor");
+  EXPECT_TRUE(error_of([&] {
+                (void)fault(begin, "x, 0", result);
+              }).starts_with("<graph>:3:9: " + target + "_add_batch_dim takes 3 arguments, found 2\n"));
+  Graph g;
+  g.vmap(VmapCall::end, {})->args = {Value(1)};
+  EXPECT_TRUE(find_fault(g).starts_with("node _vmap_decrement_nesting: " + target +
+                                        "_vmap_decrement_nesting takes 0 arguments, found 1\n"));
+}
+
+TEST(GraphVerify, VmapsNest) {
+  const std::string prepare = "    p = !lazy_load_decompositions()\n", begin = "    i = !_vmap_increment_nesting(2, 'error')\n",
+                    argument = "    a = !_add_batch_dim(x, 0, 1)\n", inner = "    j = !_vmap_increment_nesting(3, 'same')\n",
+                    member = "    b = !_add_batch_dim(a, 0, 2)\n", inner_result = "    q = !_remove_batch_dim(b, 2, 3, 0)\n",
+                    inner_end = "    e = !_vmap_decrement_nesting()\n", result = "    r = !_remove_batch_dim(q, 1, 2, 0)\n",
+                    end = "    d = !_vmap_decrement_nesting()\n", target = "torch._functorch.predispatch.";
+  EXPECT_EQ(vmap_fault_of(prepare + begin + argument + inner + member + inner_result + inner_end + result + end, "r"), "");
+  EXPECT_EQ(vmap_fault_of(begin + argument + inner + member + inner_result + inner_end + result, "r"),
+            "node i: the vmap that it begins does not end");
+  EXPECT_EQ(vmap_fault_of(argument + begin + end), "node a: " + target + "_add_batch_dim stands in no vmap");
+  EXPECT_EQ(vmap_fault_of(prepare + begin + end + inner_end), "node e: " + target + "_vmap_decrement_nesting stands in no vmap");
+  EXPECT_EQ(vmap_fault_of(begin + argument + end, "a"),
+            "the results: uses a, which is one member's tensor in a vmap that has ended");
+  EXPECT_EQ(vmap_fault_of(begin + argument + inner + member + inner_end + "    s = torch.ops.aten.sin.default(b)\n" + end),
+            "node s: uses b, which is one member's tensor in a vmap that has ended");
+  EXPECT_EQ(vmap_fault_of(begin + argument + "    b = !_add_batch_dim(a, 0, 1)\n" + end),
+            "node b: maps over a, which the function itself makes");
+  EXPECT_EQ(vmap_fault_of("    i = !_vmap_increment_nesting(2, n)\n" + end),
+            "node i: argument 'randomness' (position 2) of " + target + "_vmap_increment_nesting must be str, not int");
+  // The lines around are those of the node.
+  const Graph g = parse_graph(
+      "def forward(self, x):\n    y = -x\n    d = torch._functorch.predispatch._vmap_decrement_nesting()\n"
+      "    return (y,)\n");
+  EXPECT_NE(find_fault(g).find("> 3 |     d = "), std::string::npos) << find_fault(g);
 }
 
 TEST(GraphVerify, OperandsAreWhatTheOpTakes) {

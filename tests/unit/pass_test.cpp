@@ -156,6 +156,27 @@ TEST(Passes, CallsWhoseSizesTheDataDecidesStayApart) {
   verify(merged);
 }
 
+// What stands in a vmap is one member's, whatever it is made of.
+TEST(Passes, EqualCallsInAVmapAndBehindItStayApart) {
+  const Graph g = parse_graph(R"(def forward(self, x, y):
+    cos = torch.ops.aten.cos.default(y)
+    begin = torch._functorch.predispatch._vmap_increment_nesting(2, 'error')
+    a = torch._functorch.predispatch._add_batch_dim(x, 0, 1)
+    cos_1 = torch.ops.aten.cos.default(y)
+    sin = torch.ops.aten.sin.default(y)
+    mul = torch.ops.aten.mul.Tensor(a, sin)
+    mul_1 = torch.ops.aten.mul.Tensor(mul, cos_1)
+    r = torch._functorch.predispatch._remove_batch_dim(mul_1, 1, 2, 0)
+    end = torch._functorch.predispatch._vmap_decrement_nesting()
+    sin_1 = torch.ops.aten.sin.default(y)
+    add = torch.ops.aten.add.Tensor(r, sin_1)
+    return (add,)
+)");
+  const Graph merged = merge_equal_calls(g, 1);
+  EXPECT_EQ(names_of(merged), (Names{"x", "y", "cos", "begin", "a", "sin", "mul", "mul_1", "r", "end", "sin_1", "add"}));
+  verify(merged);
+}
+
 TEST(Passes, EqualCallsAroundAWriteStayApart) {
   const Graph g = parse_graph(R"(def forward(self, x, y):
     t = torch.ops.aten.t.default(x)

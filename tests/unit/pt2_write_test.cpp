@@ -131,6 +131,9 @@ std::string everything() {
   p.then(node("torch.ops.higher_order.wrap",
               {arg("", inner.as_argument("g1")), arg("", val("x")), arg("", integer(3)), arg("option", integer(1), 2)},
               {val("hw")}, "hw_node", R"("metadata": {}, "is_hop_single_tensor_return": false)"));
+  p.then(node("torch._functorch.predispatch._vmap_increment_nesting", {arg("", integer(2)), arg("", str("error"))},
+              {as("as_none", "true")}, "begin"));
+  p.then(node("torch._functorch.predispatch._vmap_decrement_nesting", {}, {as("as_none", "true")}, "done"));
   p.then(node("torch._sym_sqrt", {arg("a", sym_int("n"))}, {sym_float("root")}, "root"));
   p.then(node("torch.ops.aten.max.dim",
               {arg("self", val("x")), arg("dim", integer(0)), arg("keepdim", as("as_bool", "false"), 2)},
@@ -212,11 +215,16 @@ TEST(Pt2Write, P204_ProgramsWithoutASpelling) {
   Node* best = p.graph.call(op("max.dim"), {b, Value(0), Value(true)});
   Node *value = p.graph.item(best, 0), *index = p.graph.item(best, 1);
   Node* sum = p.graph.call(op("add.Tensor"), {a, value, Value(2)});
-  p.graph.outputs = {sum, index, Value(3)};
+  p.graph.vmap(VmapCall::begin, {n, Value("error")});
+  Node* member = p.graph.vmap(VmapCall::argument, {x, Value(0), Value(1)});
+  Node* total = p.graph.call(op("sum"), {member});
+  Node* totals = p.graph.vmap(VmapCall::result, {total, Value(1), n, Value(0)});
+  p.graph.vmap(VmapCall::end, {});
+  p.graph.outputs = {sum, index, Value(3), totals};
   p.inputs.resize(1);
   p.inputs[0].node = x;
   p.inputs[0].name = "x";
-  p.outputs.resize(3);
+  p.outputs.resize(4);
   made.program.prepare();
   const std::string json = program_json(made);
   Pt2Program back = read_all(json);
@@ -225,6 +233,8 @@ TEST(Pt2Write, P204_ProgramsWithoutASpelling) {
   EXPECT_EQ(floats(got[0]), floats(want[0]));
   EXPECT_EQ(got[1].tensor().to_vector<int64_t>(), want[1].tensor().to_vector<int64_t>());
   EXPECT_EQ(got[2].to_int64(), 3);
+  EXPECT_EQ(floats(got[3]), (Floats{6, 22, 38}));
+  expect_in(R"("torch._functorch.predispatch._vmap_decrement_nesting", "inputs": [], "outputs": [{"as_none": true}])", json);
   EXPECT_TRUE(back.program.main().graph.inputs()[0]->meta.tensor().size(0).is_symbolic());
   EXPECT_EQ(program_json(back), json);
 }

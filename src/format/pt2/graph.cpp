@@ -44,6 +44,7 @@ std::string innermost_module(std::string_view stack) {
 
 std::string target_of(const Node& n) {
   if (n.kind == NodeKind::scalar) return std::string(target_of(n.function));
+  if (n.kind == NodeKind::vmap) return std::string(target_of(n.vmap_call));
   if (n.kind == NodeKind::call) return target_of(*n.op);
   return n.target;
 }
@@ -194,12 +195,10 @@ class GraphReader final : ArgumentScope {
   }
 
   Node* make_node(const Json& j, const std::string& target, const std::string& name, SpelledNode& s) {
-    if (const auto function = find_scalar_function(target)) {
-      std::vector<Argument> args = positional_args(j, s);
-      if (static_cast<int>(args.size()) != arity_of(*function))
-        j.fail(text(name, ": ", target, " takes ", arity_of(*function), " arguments, found ", args.size()));
-      return graph().scalar(*function, std::move(args), name);
-    }
+    if (const auto function = find_scalar_function(target))
+      return graph().scalar(*function, counted_args(j, static_cast<std::size_t>(arity_of(*function)), target, name, s), name);
+    if (const auto vmap = find_vmap_call(target))
+      return graph().vmap(*vmap, counted_args(j, schema_of(*vmap).args.size(), target, name, s), name);
     const Op* op = find_target(target);
     if (op == nullptr) return unknown_node(j, target, name, s);
     if (op->form() != Form::higher_order) return graph().call(*op, named_args(j, *op, target, name, s), name);
@@ -246,6 +245,13 @@ class GraphReader final : ArgumentScope {
       input.at = static_cast<int>(args.size());
       args.push_back(read_argument(a.field("arg"), nullptr, *this, input.argument));
     }
+    return args;
+  }
+
+  std::vector<Argument> counted_args(const Json& j, std::size_t count, const std::string& target, const std::string& name,
+                                     SpelledNode& s) {
+    std::vector<Argument> args = positional_args(j, s);
+    if (args.size() != count) j.fail(text(name, ": ", target, " takes ", count, " arguments, found ", args.size()));
     return args;
   }
 

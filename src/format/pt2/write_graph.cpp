@@ -148,6 +148,7 @@ void GraphWriter::node(const Node& n) {
                 "wrap_with_set_grad_enabled");
   const bool is_higher_order = n.op != nullptr && n.op->form() == Form::higher_order;
   std::string target = n.kind == NodeKind::scalar ? std::string(target_of(n.function))
+                       : n.kind == NodeKind::vmap ? std::string(target_of(n.vmap_call))
                        : n.kind == NodeKind::call ? target_of(*n.op)
                        : n.kind == NodeKind::item ? "_operator.getitem"
                                                   : n.target;
@@ -244,6 +245,7 @@ void GraphWriter::unspelled_outputs(const Node& n) {
   const bool is_list = n.op != nullptr && n.op->returns_list() && !is_higher_order;
   const bool has_several = n.op != nullptr && !is_higher_order && n.op->schema.results.size() > 1;
   if (items.empty() && !is_list && !has_several) {
+    if (n.kind == NodeKind::vmap && schema_of(n.vmap_call).results.empty()) return write_literal(out_, {});
     if (n.op == nullptr || !n.op->schema.results.empty()) single_output(usual_tag(Argument(const_cast<Node*>(&n))), &n);
     return;
   }
