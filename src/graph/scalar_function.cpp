@@ -14,6 +14,7 @@ struct Info {
   std::string_view target;
   int arity;
   std::string_view spelling = {};  // where FX's text differs from the target
+  std::string_view other_name = {};  // that PyTorch has for the function, and FX may print
 };
 // In the order of the enumerators.
 // clang-format off
@@ -24,7 +25,7 @@ constexpr Info kInfo[] = {
     {"_operator.or_", 2, "|"}, {"_operator.eq", 2, "=="}, {"_operator.ne", 2, "!="}, {"_operator.lt", 2, "<"},
     {"_operator.le", 2, "<="}, {"_operator.gt", 2, ">"}, {"_operator.ge", 2, ">="}, {"math.trunc", 1, "math_trunc"},
     {"torch.sym_int", 1}, {"torch.sym_float", 1}, {"torch.sym_not", 1}, {"torch.sym_max", 2}, {"torch.sym_min", 2},
-    {"torch.sym_ite", 3}, {"torch.sym_sqrt", 1}};
+    {"torch.sym_ite", 3}, {"torch.sym_sqrt", 1, {}, "torch._sym_sqrt"}};
 // clang-format on
 static_assert(std::size(kInfo) == static_cast<std::size_t>(ScalarFunction::sym_sqrt) + 1);
 
@@ -175,9 +176,9 @@ std::string_view spelling_of(ScalarFunction f) { return info(f).spelling.empty()
 int arity_of(ScalarFunction f) { return info(f).arity; }
 
 std::optional<ScalarFunction> find_scalar_function(std::string_view target) {
-  if (target == "torch._sym_sqrt") return ScalarFunction::sym_sqrt;
+  if (target.empty() || is_sign(target)) return std::nullopt;
   for (std::size_t i = 0; i < std::size(kInfo); i++)
-    if (kInfo[i].target == target || (!target.empty() && kInfo[i].spelling == target && !is_sign(target)))
+    if (const Info& f = kInfo[i]; f.target == target || f.spelling == target || f.other_name == target)
       return static_cast<ScalarFunction>(i);
   return std::nullopt;
 }

@@ -25,7 +25,7 @@ std::string_view spelling_of(ScalarFunction f);
 bool is_sign(std::string_view spelling);
 // By sign and number of arguments.
 std::optional<ScalarFunction> find_sign(std::string_view sign, int arity);
-// By target, or as FX writes the call; torch._sym_sqrt is torch.sym_sqrt.
+// By target, or as FX writes the call, which has two names for one function: torch._sym_sqrt.
 std::optional<ScalarFunction> find_scalar_function(std::string_view target);
 int arity_of(ScalarFunction f);
 

@@ -165,6 +165,15 @@ TEST(GraphPrint, G02_Vmap) {
             "torch._functorch.predispatch._vmap_decrement_nesting takes 0 arguments, found 1");
 }
 
+// FX calls one function by two names.
+TEST(GraphPrint, G03_TheSquareRootHasTwoNames) {
+  const auto of = [](std::string_view name) {
+    return parse_graph(text("def forward(self, a):\n    r = torch.", name, "(a)\n    return (r,)\n"));
+  };
+  EXPECT_EQ(of("_sym_sqrt").nodes()[1]->kind, NodeKind::scalar);
+  EXPECT_EQ(difference(of("_sym_sqrt"), of("sym_sqrt")), "");
+}
+
 TEST(GraphPrint, G03_EveryKindOfValue) {
   constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   Graph g;
