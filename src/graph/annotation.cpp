@@ -123,4 +123,18 @@ class AnnotationParser {
 
 Value parse_annotation(std::string_view text, Names& symbols) { return AnnotationParser(text, symbols).parse(); }
 
+InputRole role_of_name(std::string_view name) { return name.starts_with(kTangents) ? InputRole::tangent : InputRole::value; }
+
+std::string_view word_of(InputRole role) { return role == InputRole::tangent ? "tangent" : "value"; }
+
+std::optional<InputRole> take_role(std::string_view& annotation) {
+  for (const InputRole role : {InputRole::value, InputRole::tangent}) {
+    const std::string_view first = annotation.substr(0, annotation.find(' '));
+    if (first != word_of(role)) continue;
+    annotation.remove_prefix(std::min(first.size() + 1, annotation.size()));
+    return role;
+  }
+  return std::nullopt;
+}
+
 }  // namespace ingot

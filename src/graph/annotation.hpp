@@ -1,10 +1,12 @@
 // What the readable text of a graph says about a value: "f32[3, s0]", "f32[3, s0][s0, 1]cpu",
-// "Sym(s0)".
+// "Sym(s0)". Of an input whose name does not tell its role texts of any form say that as well:
+// "tangent f32[3]", "value".
 #pragma once
+#include <optional>
 #include <string_view>
 
 #include "expr/text.hpp"
-#include "op/value.hpp"
+#include "graph/graph.hpp"
 
 namespace ingot {
 
@@ -12,5 +14,11 @@ namespace ingot {
 // the ranges that ParseOptions::symbols tells. User error for anything else, and for sizes whose
 // product would be a huge expression.
 Value parse_annotation(std::string_view text, Names& symbols);
+
+// What listings say by an input's name: tangents_1, … are tangents.
+InputRole role_of_name(std::string_view name);
+std::string_view word_of(InputRole role);
+// Takes the role that the annotation begins with off it; none where it does not begin with one.
+std::optional<InputRole> take_role(std::string_view& annotation);
 
 }  // namespace ingot

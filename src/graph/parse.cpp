@@ -181,9 +181,8 @@ class GraphParser final : TextScope {
     while (in_.accept(",")) {
       const std::size_t at = (in_.peek(), in_.position());
       const std::string name = new_name(in_.expect_identifier("the name of an input"), at);
-      const Value meta = annotation();
-      // A listing has no other word for what an input is.
-      const InputRole role = name.starts_with(kTangents) ? InputRole::tangent : InputRole::value;
+      InputRole role = role_of_name(name);
+      const Value meta = annotation(&role);
       define(graph_.placeholder(name, role), at, meta);
     }
     in_.expect(")");
@@ -211,12 +210,18 @@ class GraphParser final : TextScope {
     values_.emplace(n->name, Definition{n, at});
   }
 
-  Value annotation() {
+  // Of an input it may say the role too, or alone.
+  Value annotation(InputRole* role = nullptr) {
     if (!in_.accept(":")) return {};
     const std::size_t at = (in_.peek(), in_.position());
     const std::string s = in_.string();
+    std::string_view rest = s;
+    if (const auto said = role ? take_role(rest) : std::nullopt) {
+      *role = *said;
+      if (rest.empty()) return {};
+    }
     try {
-      return parse_annotation(s, shared_.symbols);
+      return parse_annotation(rest, shared_.symbols);
     } catch (const UserError& e) {
       in_.fail(at, e.what());
     }

@@ -2,6 +2,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "graph/annotation.hpp"
 #include "graph/node_table.hpp"
 #include "graph/same.hpp"
 #include "graph/source.hpp"
@@ -141,17 +142,25 @@ class Printer {
   }
 
   std::string annotation(const Graph& g, const Node& n) const {
-    if (form_ == GraphForm::plain) return {};
+    // FX has no roles: where the name tells it, as in all of the AOT stack, the text is FX's.
+    const bool says_role = n.kind == NodeKind::placeholder && n.role != role_of_name(n.name);
+    std::string said(says_role ? word_of(n.role) : "");
+    const std::string known = form_ == GraphForm::plain ? "" : known_text(g, n);
+    if (says_role && !known.empty()) said += ' ';
+    said += known;
+    return said.empty() ? said : text(": \"", said, "\"");
+  }
+  std::string known_text(const Graph& g, const Node& n) const {
     const Attribute* a = n.kind == NodeKind::attribute ? g.find_attribute(n.target) : nullptr;
-    if (const auto* t = a ? std::get_if<Tensor>(a) : nullptr; t != nullptr && t->defined()) return tensor_annotation(*t);
-    if (n.meta.is_tensor()) return tensor_annotation(n.meta.tensor());
-    if (n.meta.is_int() && n.meta.to_int().is_symbolic()) return text(": \"Sym(", n.meta.to_int(), ")\"");
-    if (n.meta.is_float() && n.meta.to_float().is_symbolic()) return text(": \"Sym(", n.meta.to_float(), ")\"");
+    if (const auto* t = a ? std::get_if<Tensor>(a) : nullptr; t != nullptr && t->defined()) return tensor_text(*t);
+    if (n.meta.is_tensor()) return tensor_text(n.meta.tensor());
+    if (n.meta.is_int() && n.meta.to_int().is_symbolic()) return text("Sym(", n.meta.to_int(), ")");
+    if (n.meta.is_float() && n.meta.to_float().is_symbolic()) return text("Sym(", n.meta.to_float(), ")");
     return {};
   }
-  std::string tensor_annotation(const Tensor& t) const {
+  std::string tensor_text(const Tensor& t) const {
     const std::string rest = form_ == GraphForm::full ? text(t.strides(), t.device()) : "";
-    return text(": \"", short_name_of(t.dtype()), t.sizes(), rest, "\"");
+    return text(short_name_of(t.dtype()), t.sizes(), rest);
   }
 
   static std::string arguments_text(const std::vector<Argument>& args) {

@@ -13,8 +13,8 @@ bool is_list(const Value& v);  // of any kind
 bool same(const Value& a, const Value& b);
 
 // The first difference in words ("node mul: argument 1 is 2, and 3"); empty where there is none.
-// Names, order, operators, arguments, results and attributes count; tensors of attributes are
-// compared by identity, subgraphs by structure.
+// Names, order, roles of inputs, operators, arguments, results and attributes count; tensors of
+// attributes are compared by identity, subgraphs by structure.
 std::string difference(const Graph& a, const Graph& b);
 inline bool same(const Graph& a, const Graph& b) { return difference(a, b).empty(); }
 

@@ -35,8 +35,9 @@ struct ParseOptions {
 
 // Reads either form. The graph's attributes are those of the options, then what the text adds, in
 // order. A node's `meta` is what its annotation says (contiguous where it has no strides), its
-// stack trace the one frame of the comment above. Operators Ingot does not know become unsupported
-// nodes. User error with file, line, column, the lines around and what was expected for anything
+// stack trace the one frame of the comment above. An input is a tangent where its name or its
+// annotation says so (annotation.hpp). Operators Ingot does not know become unsupported nodes. User
+// error with file, line, column, the lines around and what was expected for anything
 // that is not such a text; also for arguments that do not fit the operator's schema, names that are
 // used before their definition or after their release, lists or classes that nest deeper than
 // kMaxGraphTextDepth.

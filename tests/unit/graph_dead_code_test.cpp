@@ -167,6 +167,7 @@ TEST(GraphSame, NamesTheFirstDifference) {
                     end = "torch._functorch.predispatch._vmap_decrement_nesting";
   EXPECT_EQ(changed("-x", end + "()"), "node a has kind scalar, and vmap");
   EXPECT_EQ(difference(parsed("-x", begin + "()"), parsed("-x", end + "()")), "node a is " + begin + ", and " + end);
+  EXPECT_EQ(changed("self, x", "self, x: \"tangent\""), "input x is a value, and a tangent");
   EXPECT_EQ(changed("g =", "h ="), "node 3 is g, and h");
   EXPECT_EQ(changed("[x, 1]", "[x, 1.0]"), "node b: argument 0 is [x, 1], and [x, 1.0]");
   EXPECT_EQ(changed("[x, 1]", "[x, a]"), "node b: argument 0 is [x, 1], and [x, a]");

@@ -464,6 +464,30 @@ TEST(GraphPrint, G08_ItemsHaveTheSourceOfTheirList) {
   EXPECT_EQ(print(parse_graph(listing), GraphForm::readable), listing);
 }
 
+// FX has no word for what an input is: where its name does not tell, the text does.
+TEST(GraphPrint, G08_RolesOfInputs) {
+  Graph g;
+  Node* x = with_meta(g.placeholder("x"), fake({2}));
+  Node* tangent = with_meta(g.placeholder("tangents_1", InputRole::tangent), fake({2}));
+  Node* seed = with_meta(g.placeholder("seed", InputRole::tangent), fake({2}));
+  Node* value = with_meta(g.placeholder("tangents_of_a_curve"), fake({2}));
+  Node* unknown = g.placeholder("unknown", InputRole::tangent);
+  g.outputs = {x, tangent, seed, value, unknown};
+  const std::string end = "    return (x, tangents_1, seed, tangents_of_a_curve, unknown)\n";
+  expect_text(g,
+              R"(def forward(self, x, tangents_1, seed: "tangent", tangents_of_a_curve: "value", unknown: "tangent"):
+)" + end);
+  expect_text(g,
+              R"(class <lambda>(torch.nn.Module):
+    def forward(self, x: "f32[2][1]cpu", tangents_1: "f32[2][1]cpu", seed: "tangent f32[2][1]cpu", tangents_of_a_curve: "value f32[2][1]cpu", unknown: "tangent"):
+    )" + end,
+              GraphForm::full);
+  const Graph back = parse_graph(print(g, GraphForm::full));
+  EXPECT_EQ(print(back, GraphForm::full), print(g, GraphForm::full));
+  const std::string of_node = "def forward(self, x):\n    y: \"tangent f32[2]\" = -x\n    return (y,)\n";
+  EXPECT_TRUE(error_of([&] { (void)parse_graph(of_node); }).starts_with("<graph>:2:8: ")) << "only inputs have roles";
+}
+
 // Attributes that nobody gives are made of what the text says about them.
 TEST(GraphPrint, G08_AnnotatedAttributes) {
   const std::string text = R"(class GraphModule(torch.nn.Module):
