@@ -1,8 +1,9 @@
 #!/bin/bash
-# What compiling a function with its gradients costs beside the graphs themselves, against the bounds the project has set itself:
+# What compiling a function with its gradients costs beside the graphs themselves, against the
+# bounds the project has set itself:
 #   bench/aot.sh [BUILD_FOLDER]
-# Processor time, the least of several runs. A call has ten inputs; BERT goes the way to its two graphs, before code is generated.
-# Fails where a bound is exceeded.
+# Processor time, the least of several runs. A call has ten inputs; BERT goes the way to its two
+# graphs, before code is generated. Fails where a bound is exceeded.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}

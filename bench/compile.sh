@@ -1,5 +1,6 @@
 #!/bin/bash
-# How long compiling takes, weights excluded, and how long from exec to the first output through the C interface:
+# How long compiling takes, weights excluded, and how long from exec to the first output through the
+# C interface:
 #   bench/compile.sh [BUILD_FOLDER]
 # The least of several runs; the bounds are those the project has set itself, for two cores.
 set -euo pipefail

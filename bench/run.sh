@@ -1,10 +1,11 @@
 #!/bin/bash
-# How long a run of a compiled model takes, next to ONNX Runtime on the same machine, in the same minutes:
+# How long a run of a compiled model takes, next to ONNX Runtime on the same machine, in the same
+# minutes:
 #   bench/run.sh [BUILD_FOLDER] [THREADS] [MODEL...]
-# Models are those of the golden zoo that have an ONNX file. Each is measured three times in turn with its peer; what counts is
-# the best median of each, since machines are shared. Outputs of both are compared with PyTorch's.
-# Needs node and npm, and python3 with numpy and onnx (Debian: npm python3-numpy python3-onnx); keeps what it makes in
-# BUILD_FOLDER/peers.
+# Models are those of the golden zoo that have an ONNX file. Each is measured three times in turn
+# with its peer; what counts is the best median of each, since machines are shared. Outputs of both
+# are compared with PyTorch's. Needs node and npm, and python3 with numpy and onnx (Debian: npm
+# python3-numpy python3-onnx); keeps what it makes in BUILD_FOLDER/peers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release} threads=${2:-1}

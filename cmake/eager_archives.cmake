@@ -1,6 +1,6 @@
-# The eager library as a static archive for every target, lib/libingot_eager_ARCH.a: what a model is linked with where it
-# calls ops that have no machine code of their own (src/eager). The C++ runtime of the target is in it, so that such a
-# model needs libc and libm alone, as every other does.
+# The eager library as a static archive for every target, lib/libingot_eager_ARCH.a: what a model is
+# linked with where it calls ops that have no machine code of their own (src/eager). The C++ runtime
+# of the target is in it, so that such a model needs libc and libm alone, as every other does.
 
 # What is in it, under src/: everything the ops of a model call.
 set(eager_sources
@@ -9,8 +9,8 @@ foreach(family IN ITEMS common pointwise shape reduce matmul linalg fft conv ima
                         quantize sparse)
   list(APPEND eager_sources ops/${family}/*.cpp)
 endforeach()
-# What handles elements is compiled to be fast, here and in the libraries (ingot_element_part); all else handles calls, and is to be
-# small.
+# What handles elements is compiled to be fast, here and in the libraries (ingot_element_part); all
+# else handles calls, and is to be small.
 set(eager_fast
   tensor/rows.cpp ops/common/accumulate.cpp ops/pointwise/*.cpp ops/reduce/*.cpp ops/linalg/*.cpp ops/conv/*.cpp ops/image/*.cpp
   ops/index/*.cpp ops/sort/*.cpp ops/matmul/batched_product.cpp ops/matmul/distance.cpp ops/fft/fft.cpp ops/network/layer_norm.cpp
@@ -21,7 +21,8 @@ set(eager_small ops/index/advanced.cpp ops/index/scatter.cpp ops/reduce/differen
 set(eager_without
   tensor/cpu_driver.cpp tensor/device.cpp tensor/device_elements.cpp tensor/random.cpp tensor/stand_in.cpp op/device_kernels.cpp
   op/registry.cpp ops/sparse/sparse_tensor.cpp)
-# … and no use for others: traces, vmap, code, text, functions as arguments, tensors of other classes or libraries.
+# … and no use for others: traces, vmap, code, text, functions as arguments, tensors of other
+# classes or libraries.
 list(APPEND eager_without
   tensor/dlpack.cpp tensor/print.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/side_effects.cpp
   op/source_note.cpp op/upper_layers.cpp op/vjp.cpp op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
@@ -35,8 +36,9 @@ function(ingot_eager_sources result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# ingot_element_part(NAME HEADER...): the sources of ingot_NAME that handle elements are compiled as a release build is by default,
-# whatever ingot_optimize said of the rest, with a precompiled header of their own: g++ breaks over one of another level.
+# ingot_element_part(NAME HEADER...): the sources of ingot_NAME that handle elements are compiled as
+# a release build is by default, whatever ingot_optimize said of the rest, with a precompiled header
+# of their own: g++ breaks over one of another level.
 function(ingot_element_part name)
   ingot_eager_sources(elements ${eager_fast})
   list(REMOVE_ITEM elements ${eager_small})
@@ -53,12 +55,14 @@ function(ingot_element_part name)
   target_sources(ingot_${name} PRIVATE $<TARGET_OBJECTS:${target}>)
 endfunction()
 
-# ingot_eager_objects(NAME FLAGS SOURCE...): the object library NAME of the sources, relative to src/.
+# ingot_eager_objects(NAME FLAGS SOURCE...): the object library NAME of the sources, relative to
+# src/.
 function(ingot_eager_objects name flags)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE sources)
   add_library(${name} OBJECT ${sources})
   target_compile_options(${name} PRIVATE ${flags})
-  # What makes it an archive of ops for models, first and in every preset, and what nearly every source includes.
+  # What makes it an archive of ops for models, first and in every preset, and what nearly every
+  # source includes.
   target_precompile_headers(${name} PRIVATE <eager/archive.hpp> <ingot/ingot.hpp> <op/kernel.hpp>)
 endfunction()
 
@@ -101,8 +105,8 @@ function(ingot_eager_archive arch)
   install(FILES ${archive} DESTINATION lib/ingot)
 endfunction()
 
-# ingot_eager_harness(TARGET): tests/eager/harness.c for both targets; the tests of TARGET find it as INGOT_EAGER_HARNESS, to
-# which the architecture and ".o" are added.
+# ingot_eager_harness(TARGET): tests/eager/harness.c for both targets; the tests of TARGET find it
+# as INGOT_EAGER_HARNESS, to which the architecture and ".o" are added.
 function(ingot_eager_harness target)
   if(NOT TARGET ${target})
     return()

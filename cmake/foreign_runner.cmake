@@ -1,6 +1,7 @@
-# ingot_model_runners(TARGET SOURCE): the C program SOURCE for both architectures, this machine's by its own compiler and the
-# other's by Debian's cross compiler. The tests of TARGET find them as INGOT_MODEL_RUNNER and INGOT_FOREIGN_RUNNER, and run the
-# latter under qemu. Several targets may share a source.
+# ingot_model_runners(TARGET SOURCE): the C program SOURCE for both architectures, this machine's by
+# its own compiler and the other's by Debian's cross compiler. The tests of TARGET find them as
+# INGOT_MODEL_RUNNER and INGOT_FOREIGN_RUNNER, and run the latter under qemu. Several targets may
+# share a source.
 function(ingot_model_runners target source)
   if(NOT TARGET ${target})
     return()

@@ -1,9 +1,10 @@
 # The kinds of target this project has: libraries, tests, benchmarks.
 
 # ingot_library(NAME [FROM folder] [IN_FOLDERS] [USES lib...] [HIDES lib...])
-# The static library ingot_NAME of src/NAME/*.cpp, and of src/NAME/*/*.cpp if its sources lie IN_FOLDERS. USES is seen by whoever
-# uses it, HIDES only by its own sources. FROM: the folder, where it is not called as the library is.
-# A folder with headers alone, or not there yet, becomes an interface library.
+# The static library ingot_NAME of src/NAME/*.cpp, and of src/NAME/*/*.cpp if its sources lie
+# IN_FOLDERS. USES is seen by whoever uses it, HIDES only by its own sources. FROM: the folder,
+# where it is not called as the library is. A folder with headers alone, or not there yet, becomes
+# an interface library.
 function(ingot_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "IN_FOLDERS" "FROM" "USES;HIDES")
   set(target ingot_${name})
@@ -31,7 +32,8 @@ function(ingot_library name)
   endif()
 endfunction()
 
-# ingot_list_layers(): layers.txt of the build folder, a line for each library and what it uses, for scripts/check_links.sh.
+# ingot_list_layers(): layers.txt of the build folder, a line for each library and what it uses, for
+# scripts/check_links.sh.
 function(ingot_list_layers)
   get_property(layers GLOBAL PROPERTY ingot_layers)
   file(WRITE ${PROJECT_BINARY_DIR}/layers.txt "${layers}")
@@ -45,8 +47,8 @@ function(ingot_optimize name)
   endif()
 endfunction()
 
-# ingot_precompile(TARGET header...): headers that the sources of the target share are read once. Not in the preset debug, where a
-# source that forgets an include is noticed.
+# ingot_precompile(TARGET header...): headers that the sources of the target share are read once.
+# Not in the preset debug, where a source that forgets an include is noticed.
 # ingot_precompile(TARGET AS OTHER): those of the other target, compiled for it.
 function(ingot_precompile target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "")
@@ -60,7 +62,8 @@ function(ingot_precompile target)
   endif()
 endfunction()
 
-# ingot_test_support([USES lib...]): the library ingot_test_support of tests/support/*.cpp, what tests share.
+# ingot_test_support([USES lib...]): the library ingot_test_support of tests/support/*.cpp, what
+# tests share.
 function(ingot_test_support)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "USES")
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
@@ -75,8 +78,9 @@ function(ingot_test_support)
   endif()
 endfunction()
 
-# ingot_batch(TARGET): eight sources are compiled as one, which takes half the time: what they share of templates is compiled once.
-# Names in their anonymous namespaces must differ then; a source whose names do not is left ALONE. Not in the preset debug.
+# ingot_batch(TARGET): eight sources are compiled as one, which takes half the time: what they share
+# of templates is compiled once. Names in their anonymous namespaces must differ then; a source
+# whose names do not is left ALONE. Not in the preset debug.
 function(ingot_batch target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALONE")
   if(NOT INGOT_PRECOMPILE)
@@ -89,9 +93,9 @@ function(ingot_batch target)
 endfunction()
 
 # ingot_tests(FOLDER [USES lib...] [NEEDS target...] [ALONE pattern...])
-# The executable ingot_FOLDER_tests of tests/FOLDER/*_test.cpp. ctest asks it for its suites when it starts and runs each
-# one as a test of its own, so all cores are used and nothing has to be registered. NEEDS is built first. The sources PATTERN_test.cpp
-# are not compiled in batches.
+# The executable ingot_FOLDER_tests of tests/FOLDER/*_test.cpp. ctest asks it for its suites when it
+# starts and runs each one as a test of its own, so all cores are used and nothing has to be
+# registered. NEEDS is built first. The sources PATTERN_test.cpp are not compiled in batches.
 function(ingot_tests folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;NEEDS;ALONE")
   set(target ingot_${folder}_tests)
@@ -103,7 +107,8 @@ function(ingot_tests folder)
   target_link_libraries(${target} PRIVATE ingot_test_support ${arg_USES} GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE INGOT_TEST_DATA="${INGOT_SOURCE_AT}/tests/data")
-  # What is tested was compiled in src/: the tests themselves are read once, and worth little of a compiler's time.
+  # What is tested was compiled in src/: the tests themselves are read once, and worth little of a
+  # compiler's time.
   target_compile_options(${target} PRIVATE -O0)
   set(alone "")
   if(arg_ALONE)
@@ -129,8 +134,8 @@ function(ingot_tests folder)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
-# ingot_golden(NAME...): the target ingot_golden_NAME unpacks tests/golden/NAME.tar.xz into golden/ of the build folder, and ingot_golden
-# does all of them.
+# ingot_golden(NAME...): the target ingot_golden_NAME unpacks tests/golden/NAME.tar.xz into golden/
+# of the build folder, and ingot_golden does all of them.
 function(ingot_golden)
   add_custom_target(ingot_golden ALL)
   foreach(name ${ARGN})

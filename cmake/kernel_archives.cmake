@@ -1,11 +1,13 @@
-# What is linked into the models that Ingot makes, for every target it can compile for: the runtime of src/model as an archive
-# that goes in whole (nothing refers to the functions that a model exports), the kernels of src/kernels as one from which lld
-# takes what a model uses, and stand-ins for the target's libc and libm to link against.
+# What is linked into the models that Ingot makes, for every target it can compile for: the runtime
+# of src/model as an archive that goes in whole (nothing refers to the functions that a model
+# exports), the kernels of src/kernels as one from which lld takes what a model uses, and stand-ins
+# for the target's libc and libm to link against.
 # The foreign target needs Debian's cross compiler (`make setup`).
 
 set(INGOT_KERNEL_DIR ${PROJECT_BINARY_DIR}/lib)
 
-# Sets compiler_ARCH and ar_ARCH: this build's own for its own architecture, Debian's cross tools for the other.
+# Sets compiler_ARCH and ar_ARCH: this build's own for its own architecture, Debian's cross tools
+# for the other.
 macro(ingot_find_compiler arch)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL ${arch})
     set(compiler_${arch} ${CMAKE_CXX_COMPILER})
@@ -47,7 +49,8 @@ function(ingot_libc_stubs arch)
   endforeach()
 endfunction()
 
-# The target ingot_kernels_ARCH: all of it for a target; and a test that no kernel needs more than libc.
+# The target ingot_kernels_ARCH: all of it for a target; and a test that no kernel needs more than
+# libc.
 function(ingot_kernel_archives arch)
   ingot_target_archive(kernels ${arch} -O3)
   ingot_target_archive(model ${arch} -O2)

@@ -1,9 +1,10 @@
 #!/bin/bash
-# libc_stub.sh COMPILER READELF LIBRARY OUTPUT: a shared library without code that has the name, the symbols and the symbol
-# versions of the compiler's LIBRARY (libc.so.6, libm.so.6). Models are linked against it, on machines that have neither a
-# compiler nor the target's libc; without versions they would be bound to the oldest form of every function.
-# libc's has the loader's symbols too (__tls_get_addr): libc needs the loader, so they are found wherever libc is, and a
-# library that uses thread-local variables need not name the loader.
+# libc_stub.sh COMPILER READELF LIBRARY OUTPUT: a shared library without code that has the name, the
+# symbols and the symbol versions of the compiler's LIBRARY (libc.so.6, libm.so.6). Models are
+# linked against it, on machines that have neither a compiler nor the target's libc; without
+# versions they would be bound to the oldest form of every function. libc's has the loader's symbols
+# too (__tls_get_addr): libc needs the loader, so they are found wherever libc is, and a library
+# that uses thread-local variables need not name the loader.
 set -euo pipefail
 export LC_ALL=C
 compiler=$1 readelf=$2 library=$3 output=$4
@@ -16,8 +17,8 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Lines of readelf: number, value, size, type, binding, visibility, section, name@@VERSION (one @ if it is not the default).
-# The versions themselves are listed among them (section ABS).
+# Lines of readelf: number, value, size, type, binding, visibility, section, name@@VERSION (one @ if
+# it is not the default). The versions themselves are listed among them (section ABS).
 loader=
 if [[ $library == libc.so.6 ]]; then
   loader=$("$readelf" -d "$real" | sed -n 's/.*(NEEDED).*\[\(ld-linux.*\)\]/\1/p')

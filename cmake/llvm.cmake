@@ -1,11 +1,13 @@
 # ingot_llvm: LLVM and lld, linked statically. Only src/codegen and src/backend may use it.
-# libLLVM.so must never come along: two copies of LLVM in one process share their registries and hang. tests/e2e checks.
+# libLLVM.so must never come along: two copies of LLVM in one process share their registries and
+# hang. tests/e2e checks.
 
 find_package(LLVM 19.1 REQUIRED CONFIG)  # "19" alone is refused by LLVM's own version file
 find_package(LLD REQUIRED CONFIG PATHS ${LLVM_LIBRARY_DIR}/cmake/lld NO_DEFAULT_PATH)
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION}")
 
-# Debian's lld targets name libLLVM.so, and LLVMExtensions names Polly; src/codegen/llvm/stubs.cpp stands in for the rest.
+# Debian's lld targets name libLLVM.so, and LLVMExtensions names Polly; src/codegen/llvm/stubs.cpp
+# stands in for the rest.
 set_target_properties(lldELF lldCommon LLVMExtensions PROPERTIES INTERFACE_LINK_LIBRARIES "")
 
 llvm_map_components_to_libnames(llvm_libraries

@@ -1,12 +1,15 @@
-# libingot_runtime.so: what a program that uses compiled models links with (include/ingot/ingot.h), and what an installation
-# brings so that such a program finds it: headers, pkg-config, find_package(ingot).
+# libingot_runtime.so: what a program that uses compiled models links with (include/ingot/ingot.h),
+# and what an installation brings so that such a program finds it: headers, pkg-config,
+# find_package(ingot).
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The library exports the functions of ingot.h and nothing else, and needs no C++ library: programs in C have none.
+# The library exports the functions of ingot.h and nothing else, and needs no C++ library: programs
+# in C have none.
 function(ingot_runtime_library)
-  # An archive's members come only where something refers to them, so the C functions are named as the library's own source.
+  # An archive's members come only where something refers to them, so the C functions are named as
+  # the library's own source.
   add_library(ingot_runtime_shared SHARED src/host/c_api.cpp)
   set_source_files_properties(src/host/c_api.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(ingot_runtime_shared PRIVATE ingot_runtime -static-libstdc++ -static-libgcc)
@@ -21,8 +24,9 @@ function(ingot_runtime_library)
   set_source_files_properties(src/host/host_stub.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_SOVERSION="${PROJECT_VERSION_MAJOR}")
   target_include_directories(ingot_runtime_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-  # libingot_host.so: the host functions and the operators behind them, for models that AOTInductor made. The runtime loads it when it opens
-  # the first of them. Its own source refers to all of them.
+  # libingot_host.so: the host functions and the operators behind them, for models that AOTInductor
+  # made. The runtime loads it when it opens the first of them. Its own source refers to all of
+  # them.
   add_library(ingot_host_shared SHARED src/host/torch/host_tensors.cpp)
   target_link_libraries(ingot_host_shared PRIVATE ingot_runner ingot_setup)
   set(host_exports ${PROJECT_SOURCE_DIR}/cmake/host_library.map)
@@ -45,8 +49,8 @@ function(ingot_runtime_library)
   configure_file(cmake/ingot.pc.in ${PROJECT_BINARY_DIR}/ingot.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/ingot.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime)
 
-  # Both examples, built against an installation in a folder of its own, and run on a model. Not with a sanitizer, whose runtime
-  # the programs of users do not have.
+  # Both examples, built against an installation in a folder of its own, and run on a model. Not
+  # with a sanitizer, whose runtime the programs of users do not have.
   if(INGOT_SANITIZE)
     return()
   endif()

@@ -1,6 +1,7 @@
-# ingot_stub_models(TARGET): libraries of tests/runner/programs/stub.c for the tests of TARGET, which find them in
-# INGOT_STUB_DIR as NAME.so: a whole one, one of an old compiler, one that needs a host function nobody has, and three that need libtorch
-# by a name that nobody has, one of them of operators.
+# ingot_stub_models(TARGET): libraries of tests/runner/programs/stub.c for the tests of TARGET,
+# which find them in INGOT_STUB_DIR as NAME.so: a whole one, one of an old compiler, one that needs
+# a host function nobody has, and three that need libtorch by a name that nobody has, one of them of
+# operators.
 function(ingot_stub_models target)
   if(NOT TARGET ${target})
     return()

@@ -1,7 +1,9 @@
-# Read by ctest itself, not by the configure step: one test for each suite of the gtest executable `program`; a suite of
-# many cases is cut into shards, so that one big table does not keep a single core busy while the others wait.
+# Read by ctest itself, not by the configure step: one test for each suite of the gtest executable
+# `program`; a suite of many cases is cut into shards, so that one big table does not keep a single
+# core busy while the others wait.
 set(cases_a_shard 100)
-# Seconds of those that take long, so that they start first: ctest itself knows them from the second run on.
+# Seconds of those that take long, so that they start first: ctest itself knows them from the second
+# run on.
 set(cost_of_cli/CompiledGolden 150)
 set(cost_of_cli/CompiledGoldenElsewhere 54)
 set(cost_of_e2e/CompiledRandom 20)
@@ -22,7 +24,8 @@ if(NOT status EQUAL 0)
   return()
 endif()
 
-# The listing has a suite a line ("Inst/Suite/0.  # TypeParam = float"), followed by its cases, indented by two.
+# The listing has a suite a line ("Inst/Suite/0.  # TypeParam = float"), followed by its cases,
+# indented by two.
 string(REGEX REPLACE "[][;]" "_" listing "${listing}")  # characters that cut CMake lists; they are only in comments
 string(REPLACE "\n" ";" lines "${listing}")
 set(suites "")

@@ -1,5 +1,6 @@
-# Model libraries written by hand in C (tests/model/programs), made of the runtime that goes into every model. Those of this
-# machine's architecture are loaded by the tests; those of the other one, and a C program that loads them, run under qemu.
+# Model libraries written by hand in C (tests/model/programs), made of the runtime that goes into
+# every model. Those of this machine's architecture are loaded by the tests; those of the other one,
+# and a C program that loads them, run under qemu.
 
 # What each library is: NAME SOURCE [definition...].
 set(INGOT_TEST_MODELS
@@ -29,8 +30,9 @@ function(ingot_sanitized_model name source)
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test_models)
 endfunction()
 
-# ingot_test_models(TARGET): builds them before the tests of TARGET, which find them in INGOT_TEST_MODEL_DIR as NAME_ARCH.so,
-# and the C programs plain_ARCH and hidden_host_ARCH beside them.
+# ingot_test_models(TARGET): builds them before the tests of TARGET, which find them in
+# INGOT_TEST_MODEL_DIR as NAME_ARCH.so, and the C programs plain_ARCH and hidden_host_ARCH beside
+# them.
 function(ingot_test_models target)
   if(NOT TARGET ${target})
     return()

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Holds every #include under src/ against the table of folders in docs/architecture.md: a folder may use what its row names, all
-# that those may use, and the public headers. A file belongs to the innermost folder around it that has a row. Prints what no row
-# allows, and then fails: as for a public header that includes one that is not, and for a file past 600 lines.
+# Holds every #include under src/ against the table of folders in docs/architecture.md: a folder may
+# use what its row names, all that those may use, and the public headers. A file belongs to the
+# innermost folder around it that has a row. Prints what no row allows, and then fails: as for a
+# public header that includes one that is not, and for a file past 600 lines.
 #   scripts/check_layers.sh [ROOT]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"

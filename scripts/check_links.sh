@@ -1,8 +1,10 @@
 #!/bin/bash
-# Holds the symbols of every static library against what CMake lets it link: a library may need what those that it uses define,
-# and nothing of a library above it. Prints what reaches up, and then fails.
+# Holds the symbols of every static library against what CMake lets it link: a library may need what
+# those that it uses define, and nothing of a library above it. Prints what reaches up, and then
+# fails.
 #   scripts/check_links.sh BUILD_DIR [LAYERS]
-# LAYERS has a line a library, after those that it uses: NAME USED... CMake writes it (BUILD_DIR/layers.txt).
+# LAYERS has a line a library, after those that it uses: NAME USED... CMake writes it
+# (BUILD_DIR/layers.txt).
 set -euo pipefail
 libraries=$1/lib
 layers=${2:-$1/layers.txt}

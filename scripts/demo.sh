@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compiles an exported vision model and a small language model, runs both and says what it did. Called by `make demo`.
+# Compiles an exported vision model and a small language model, runs both and says what it did.
+# Called by `make demo`.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/${PRESET:-release}

@@ -1,5 +1,6 @@
 #!/bin/bash
-# clang-format over the C++ files that differ from the last commit, or over all with `scripts/format.sh all`.
+# clang-format over the C++ files that differ from the last commit, or over all with
+# `scripts/format.sh all`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Builds the fuzz targets (tests/fuzz/*_fuzz.cpp) and runs each for some seconds: scripts/fuzz.sh [SECONDS [TARGET...]].
-# Needs the libraries of the release build. What a run learns is kept in build/fuzz/corpus; an input that breaks something
-# is left in build/fuzz, and the run fails.
+# Builds the fuzz targets (tests/fuzz/*_fuzz.cpp) and runs each for some seconds:
+#   scripts/fuzz.sh [SECONDS [TARGET...]]
+# Needs the libraries of the release build. What a run learns is kept in build/fuzz/corpus; an input
+# that breaks something is left in build/fuzz, and the run fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Random programs, eager against every other way to run them, for some seconds each: scripts/fuzz_programs.sh [SECONDS [WAY...]].
-# Seeds are new each time (INGOT_SEED=N repeats a run). Programs that differ are printed as small as they get, in words, as C++
-# and as a graph, and the run fails. Needs the release build.
+# Random programs, eager against every other way to run them, for some seconds each:
+#   scripts/fuzz_programs.sh [SECONDS [WAY...]]
+# Seeds are new each time (INGOT_SEED=N repeats a run). Programs that differ are printed as small as
+# they get, in words, as C++ and as a graph, and the run fails. Needs the release build.
 set -euo pipefail
 export INGOT_VERIFY=1  # every graph and every loop program on the way
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,7 +1,9 @@
 #!/bin/bash
-# Whether every C++ file is formatted, and clang-tidy over those that differ from the last commit (`scripts/lint.sh all`: over all;
-# `since:BRANCH`: over those that differ from where this branch left that one).
-# Needs the compile commands of a configured build that compiles each file by itself: scripts/lint.sh [SCOPE] [BUILD_DIR].
+# Whether every C++ file is formatted, and clang-tidy over those that differ from the last commit
+# (`scripts/lint.sh all`: over all; `since:BRANCH`: over those that differ from where this branch
+# left that one).
+# Needs the compile commands of a configured build that compiles each file by itself:
+#   scripts/lint.sh [SCOPE] [BUILD_DIR]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Installs what Ingot is built and tested with, on Debian 12 and 13. Says nothing and takes no time when all of
-# it is there. `scripts/setup.sh lint` adds the tools of `make format` and `make lint`; `scripts/setup.sh demo` leaves out those that
-# tests alone need.
+# Installs what Ingot is built and tested with, on Debian 12 and 13. Says nothing and takes no time
+# when all of it is there. `scripts/setup.sh lint` adds the tools of `make format` and `make lint`;
+# `scripts/setup.sh demo` leaves out those that tests alone need.
 set -euo pipefail
 
 packages=(
@@ -10,7 +10,8 @@ packages=(
   libsimdjson-dev libxxhash-dev libfmt-dev libcli11-dev
   libgtest-dev libbenchmark-dev
 )
-# A model can be made for either machine on either machine: the kernels of the foreign one need its compiler.
+# A model can be made for either machine on either machine: the kernels of the foreign one need its
+# compiler.
 case "$(uname -m)" in
   x86_64) packages+=(g++-aarch64-linux-gnu) ;;
   aarch64) packages+=(g++-x86-64-linux-gnu) ;;

@@ -1,12 +1,14 @@
 #!/bin/bash
-# How far is each id of the specifications covered? docs/spec/ids_LETTER.tsv says it, a row an id: the id, its state, a text.
+# How far is each id of the specifications covered? docs/spec/ids_LETTER.tsv says it, a row an id:
+# the id, its state, a text.
 #   full     a test named after the id checks everything that the entry lists; the text is a remark or empty
 #   partial  a test named after it checks a part; the text says what is missing
 #   cannot   the entry cannot apply here; the text says why
 #   cuda     the entry needs a GPU; the text says what waits for one
-# scripts/spec_coverage.sh prints the counts by state, a line a specification; with --table every id with its tests, state and text instead.
-# What is wrong goes to stderr, and the exit status is 1: an id without a row or with two, a row of no id or without its reason, an id that
-# is full or partial and that no test names.
+# scripts/spec_coverage.sh prints the counts by state, a line a specification; with --table every id
+# with its tests, state and text instead.
+# What is wrong goes to stderr, and the exit status is 1: an id without a row or with two, a row of
+# no id or without its reason, an id that is full or partial and that no test names.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,8 +17,9 @@ wanted=${1:-}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Every test with the ids that its name, or its table of parameters, has, and whether it runs the harness V, whose variants .F and .C it
-# has then as well: "A022 AotDispatch.A022_InputMutation V". Ids stand in names as A022_… or _A022, in tables as {"A022", ….
+# Every test with the ids that its name, or its table of parameters, has, and whether it runs the
+# harness V, whose variants .F and .C it has then as well: "A022 AotDispatch.A022_InputMutation V".
+# Ids stand in names as A022_… or _A022, in tables as {"A022", ….
 tests_by_id() {  # LETTER
   awk -v letter="$1" '
     function flush(  id) {
@@ -86,7 +89,8 @@ specification() {
     }' "$scratch/ids" "$scratch/tests" "$rows"
 }
 
-# LETTER PAGE: the ids that a page of the specifications defines, as **R001** or, over a section of its own, as "#### A001".
+# LETTER PAGE: the ids that a page of the specifications defines, as **R001** or, over a section of
+# its own, as "#### A001".
 ids() { grep -oE "\*\*$1[0-9]{3}\*\*|^#+ $1[0-9]{3}\b" "docs/spec/$2.md" | tr -d '*# '; }
 
 ids A aotdispatch | specification "tests of AOT dispatch" A

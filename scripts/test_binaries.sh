@@ -1,6 +1,6 @@
 #!/bin/sh
-# What is handed on says nothing about the machine that built it, cannot be patched once it is loaded, and tells processor and loader
-# what of its control flow they may guard.
+# What is handed on says nothing about the machine that built it, cannot be patched once it is
+# loaded, and tells processor and loader what of its control flow they may guard.
 #   scripts/test_binaries.sh BUILD_DIR
 set -eu
 build=$1
@@ -27,7 +27,8 @@ for file in "$build"/lib/libingot_io.a "$build"/lib/libingot_format.a "$build"/l
   nm -u "$file" 2>/dev/null | grep -q __stack_chk_ || fail "$file: its stack is not guarded"
 done
 
-# Returns are guarded by a shadow stack (SHSTK) or signatures (PAC), calls through pointers by marks where they may go (IBT, BTI).
+# Returns are guarded by a shadow stack (SHSTK) or signatures (PAC), calls through pointers by marks
+# where they may go (IBT, BTI).
 guarded() {
   readelf -nW "$1" | grep -Eq "feature: $2(,|\$)" ||
     fail "$1: not marked $2, but '$(readelf -nW "$1" | sed -n 's/.*feature: //p')'"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what deployers get into a folder of its own, builds both examples against it, and runs them on a model.
+# Installs what deployers get into a folder of its own, builds both examples against it, and runs
+# them on a model.
 #   scripts/test_install.sh CMAKE BUILD_DIR LIBDIR
 set -eu
 cmake=$1 build=$2 libdir=$3
@@ -36,7 +37,8 @@ cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/examples/c/run_entries.c" $
 grep -qx "cached: 0 runs, then run 0: element 0 of output 0 is not what it was" "$work/entries.txt" || { cat "$work/entries.txt" && exit 1; }
 grep -qx "prefill: 100 runs" "$work/entries.txt" || { cat "$work/entries.txt" && exit 1; }
 
-# A library that AOTInductor might have made, in a program that has no host: libingot_host.so comes with it, and no libtorch.
+# A library that AOTInductor might have made, in a program that has no host: libingot_host.so comes
+# with it, and no libtorch.
 cat >"$work/foreign.c" <<'END'
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The sources keep to the table of docs/architecture.md, and scripts/check_layers.sh finds includes that do not.
+# The sources keep to the table of docs/architecture.md, and scripts/check_layers.sh finds includes
+# that do not.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/scripts/check_layers.sh" "$root"
@@ -10,7 +11,8 @@ mkdir "$copy/docs"
 cp "$root/docs/architecture.md" "$copy/docs"
 cp -r "$root/src" "$root/include" "$copy"
 
-# expect FILE INCLUDE WORDS: with the include at the end of the file, the check fails with the words.
+# expect FILE INCLUDE WORDS: with the include at the end of the file, the check fails with the
+# words.
 expect() {
   local said
   cp "$copy/$1" "$copy/before"

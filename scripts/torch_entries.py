@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Exports one language model as four programs over one set of weights and caches: tests/golden/entries.tar.xz.
+"""Exports one language model as four programs over one set of weights and caches:
+tests/golden/entries.tar.xz.
 
     torch_entries.py FOLDER
 

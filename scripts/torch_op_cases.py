@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes golden cases of PyTorch's operator database, and of operators of other libraries (torch_other_ops.py): samples of every
-operator, exported, with results and gradients.
+"""Makes golden cases of PyTorch's operator database, and of operators of other libraries
+(torch_other_ops.py): samples of every operator, exported, with results and gradients.
 
     torch_op_cases.py OUT [--dtypes f32,bf16] [--ops GLOB] [--samples N] [--seed S]
     ingot check --suite OUT --grad
 
-The layout is that of tests/golden/ops.tar.xz: OUT/NAME/DTYPE_K.pt2 and .safetensors, OUT/index.json. Another seed draws other
-samples and other numbers. Needs PyTorch 2.14 with torch.testing; no test does.
+The layout is that of tests/golden/ops.tar.xz: OUT/NAME/DTYPE_K.pt2 and .safetensors,
+OUT/index.json. Another seed draws other samples and other numbers. Needs PyTorch 2.14 with
+torch.testing; no test does.
 """
 import argparse
 import fnmatch
@@ -87,7 +88,8 @@ def is_far(a, exact):
 
 
 def exact_results(op, leaves, spec, given, out, roots, wanted, tangents):
-    """What the same operator makes in float64 of the same numbers: its results, and its gradients."""
+    """What the same operator makes in float64 of the same numbers: its results, and its
+    gradients."""
     doubles = [as_double(t).requires_grad_(t.requires_grad) for t in given]
     results = tensors_of(Call(op.op, leaves, spec)(*doubles))
     if op.name == "linalg.eigh":
@@ -179,7 +181,8 @@ def cases_of(op, entry, code, options):
 
 
 def in_child(f):
-    """What f returns, computed in a process of its own: some operators crash, and some take for ever."""
+    """What f returns, computed in a process of its own: some operators crash, and some take for
+    ever."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,5 +1,6 @@
-"""Operators that PyTorch's operator database does not have, in its form, for torch_op_cases.py: those of torchvision, of quantised
-models (quantized_decomposed), and the fake quantisation of PyTorch itself. Entries are named LIBRARY.OPERATOR."""
+"""Operators that PyTorch's operator database does not have, in its form, for torch_op_cases.py:
+those of torchvision, of quantised models (quantized_decomposed), and the fake quantisation of
+PyTorch itself. Entries are named LIBRARY.OPERATOR."""
 import torch
 import torch.ao.quantization.fx._decomposed
 import torchvision

@@ -4,10 +4,12 @@
     torch_packages.py make FOLDER [NAME...]
     torch_packages.py check INGOT FOLDER [NAME...]
 
-Both need PyTorch, the first a C++ compiler and PyTorch's headers too. A package needs the C and C++ libraries of the machine that made it,
-or newer ones: run `check` there, with a copy of INGOT and the libraries that it needs. FOLDER gets NAME.pt2 and what PyTorch's own runner
-computes, NAME.caseK.safetensors, and libmine.so with the operator of `custom_op`. What Ingot computes may differ by 1e-5 of the largest
-element (half types by 1e-2). Exit status 1 if anything differs or fails.
+Both need PyTorch, the first a C++ compiler and PyTorch's headers too. A package needs the C and C++
+libraries of the machine that made it, or newer ones: run `check` there, with a copy of INGOT and
+the libraries that it needs. FOLDER gets NAME.pt2 and what PyTorch's own runner computes,
+NAME.caseK.safetensors, and libmine.so with the operator of `custom_op`. What Ingot computes may
+differ by 1e-5 of the largest element (half types by 1e-2). Exit status 1 if anything differs or
+fails.
 """
 import copy
 import os
@@ -30,7 +32,8 @@ MODELS = {}
 
 
 def model(dynamic=None):
-    """A function that returns a module and the arguments of its cases; `dynamic`: which sizes are open."""
+    """A function that returns a module and the arguments of its cases; `dynamic`: which sizes are
+    open."""
 
     def add(maker):
         MODELS[maker.__name__] = (maker, dynamic)
@@ -224,7 +227,8 @@ def cdist():
 def group_norm_unet():
     return nn.Sequential(nn.Conv2d(4, 8, 3, stride=2, padding=1), nn.GroupNorm(2, 8), nn.SiLU(), nn.Upsample(scale_factor=2), nn.Conv2d(8, 4, 3, padding=1)).eval(), [(torch.randn(1, 4, 8, 8),)]
 
-# The layout of what an operator without code returns is the library's to assume, and it reads the result by it.
+# The layout of what an operator without code returns is the library's to assume, and it reads the
+# result by it.
 @model()
 def attention_layouts():
     def f(s, q, k, v, x):
@@ -262,7 +266,8 @@ def losses():
 def custom_op():
     return Fn(lambda s, x: torch.ops.mine.twice(x) + 1), [(torch.randn(4),)]
 
-# The operator of `custom_op`, as a library that needs no more of PyTorch than its stable C interface.
+# The operator of `custom_op`, as a library that needs no more of PyTorch than its stable C
+# interface.
 OPERATORS = r"""
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Runs random programs of ingot_program_fuzz in PyTorch: which ones does PyTorch run that Ingot refuses, and do values differ?
+"""Runs random programs of ingot_program_fuzz in PyTorch: which ones does PyTorch run that Ingot
+refuses, and do values differ?
 
     ingot_program_fuzz wide-aot record 2000 1 > programs.jsonl
     torch_programs.py aot programs.jsonl
 
-WAY: eager, functionalize, aot, aot-keep, aot-min-cut, export (of programs with open sizes); "refusals" for what `ingot_program_fuzz refusals record` printed. The table
-has what Ingot did with a program, what PyTorch did in the same way, and how many there were; then what they said. Programs that eager
-PyTorch runs are compared with what Ingot's eager run showed: sizes, dtypes, strides, histories, values and gradients.
-Needs PyTorch 2.14; no test does.
+WAY: eager, functionalize, aot, aot-keep, aot-min-cut, export (of programs with open sizes);
+"refusals" for what `ingot_program_fuzz refusals record` printed. The table has what Ingot did with
+a program, what PyTorch did in the same way, and how many there were; then what they said. Programs
+that eager PyTorch runs are compared with what Ingot's eager run showed: sizes, dtypes, strides,
+histories, values and gradients. Needs PyTorch 2.14; no test does.
 """
 import collections
 import json

@@ -4,8 +4,9 @@
     torch_runner_check.py make INGOT GOLDEN FOLDER [OPTIONS OF ingot compile]
     torch_runner_check.py check FOLDER [RUNS]
 
-`make` needs no PyTorch: it compiles every model of GOLDEN (tests/golden/models.tar.xz, unpacked) into FOLDER, as a library and as a
-package. `check` needs PyTorch (2.11 or later; 2.6 for what it has), on a machine that the libraries were made for:
+`make` needs no PyTorch: it compiles every model of GOLDEN (tests/golden/models.tar.xz, unpacked)
+into FOLDER, as a library and as a package. `check` needs PyTorch (2.11 or later; 2.6 for what it
+has), on a machine that the libraries were made for:
 
   - every case of the model, with the numbers of GOLDEN and with those of eager PyTorch here, new values of buffers and of inputs
     that the program writes among them; by the runner of containers and by aoti_load_package;
@@ -13,8 +14,8 @@ package. `check` needs PyTorch (2.11 or later; 2.6 for what it has), on a machin
   - a call that must fail: what it says, and that the inputs are still their owner's;
   - RUNS runs (10000) of the first case, over which the process may not grow.
 
-FOLDER may also have the library of a torchvision model, compiled with --weights none, without the rest. Exit status 1 if anything
-differs.
+FOLDER may also have the library of a torchvision model, compiled with --weights none, without the
+rest. Exit status 1 if anything differs.
 """
 import contextlib
 import copy

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Exports training steps of the wide zoo's architectures: a loss, and what PyTorch has for the gradients of the parameters.
+"""Exports training steps of the wide zoo's architectures: a loss, and what PyTorch has for the
+gradients of the parameters.
 
     torch_wide_gradients.py WIDE_ZOO.py OUT [COUNT] [GLOB...]
     ingot check --suite OUT --compiled --grad
 
-OUT/NAME has model.pt2, which returns the loss, and expected.safetensors with in.N, loss and grad.NAME. The loss is the mean of the
-floating outputs, each weighted by a wave over its elements, so that no gradient is zero or the same everywhere. Parameters that get no
-gradient are left out. Architectures that PyTorch does not export, or whose loss or gradients are not finite, are said and left out,
-as are those that have no parameters, and those with gradients of their own (torch.autograd.Function), which an exported program does
-not have. What OUT has is not made again. Needs PyTorch 2.14; no test does.
+OUT/NAME has model.pt2, which returns the loss, and expected.safetensors with in.N, loss and
+grad.NAME. The loss is the mean of the floating outputs, each weighted by a wave over its elements,
+so that no gradient is zero or the same everywhere. Parameters that get no gradient are left out.
+Architectures that PyTorch does not export, or whose loss or gradients are not finite, are said and
+left out, as are those that have no parameters, and those with gradients of their own
+(torch.autograd.Function), which an exported program does not have. What OUT has is not made again.
+Needs PyTorch 2.14; no test does.
 """
 import fnmatch
 import importlib.util

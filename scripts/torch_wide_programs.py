@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the golden programs of tests/golden/wide.tar.xz: small ones, each with one thing that exported programs do.
+"""Makes the golden programs of tests/golden/wide.tar.xz: small ones, each with one thing that
+exported programs do.
 
     torch_wide_programs.py OUT [NAME...]
     ingot check --suite OUT --compiled
 
 OUT/NAME has the sizes that differ between its two cases open, OUT/NAME.static none. Pack them with
-tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=2026-01-01 -cJf wide.tar.xz wide. Needs PyTorch 2.14; no test does.
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=2026-01-01 -cJf wide.tar.xz wide.
+Needs PyTorch 2.14; no test does.
 """
 import copy
 import os

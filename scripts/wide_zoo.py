@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Runs a folder of exported programs by Ingot and compares with what PyTorch computed: eagerly, and compiled.
+"""Runs a folder of exported programs by Ingot and compares with what PyTorch computed: eagerly, and
+compiled.
 
     wide_zoo.py FOLDER INGOT [-o RESULTS.json] [--again] [--only GLOB]
 
-A program is a folder with model.pt2 and case0.safetensors, case1.safetensors, … (in.N, out.N, buffer.NAME), as
-`ingot check --suite` takes it; where sizes are open, the cases have different ones. Programs are grouped by their names: NAME.static
-has no open sizes. What RESULTS.json has from an earlier run of the same binary is not run again, unless it failed or --again says so.
-Prints a line for each program, then the counts, the failures by cause and the time of compilation. Needs no PyTorch. Exits with 1
-where anything failed.
+A program is a folder with model.pt2 and case0.safetensors, case1.safetensors, … (in.N, out.N,
+buffer.NAME), as `ingot check --suite` takes it; where sizes are open, the cases have different
+ones. Programs are grouped by their names: NAME.static has no open sizes. What RESULTS.json has from
+an earlier run of the same binary is not run again, unless it failed or --again says so. Prints a
+line for each program, then the counts, the failures by cause and the time of compilation. Needs no
+PyTorch. Exits with 1 where anything failed.
 """
 import argparse
 import collections

@@ -1,6 +1,7 @@
 // Time an ONNX model with ONNX Runtime (npm onnxruntime-node) and check it against a golden case.
 //   node ort.mjs MODEL.onnx CASE.safetensors [threads=1] [seconds=3]
-// Prints one JSON line: median/min milliseconds, session-creation time, peak RSS, largest absolute difference from out.*.
+// Prints one JSON line: median/min milliseconds, session-creation time, peak RSS, largest absolute
+// difference from out.*.
 // Set-up: npm install --ignore-scripts onnxruntime-node@1.30.0   (in the folder this is run from)
 import { createRequire } from "node:module";
 import fs from "node:fs";

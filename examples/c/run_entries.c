@@ -1,7 +1,8 @@
-/* Runs every entry point of a compiled library from plain C, all of them at the same time, each on a thread of its own: they share one
- * set of weights. Each has run alone before, in the library's order, and every run must return that again, bit for bit: an entry that
- * reads a cache follows in the library those that write it, and these write the same each time.
- * Inputs are filled with fives, open sizes are as small as they may be.
+/* Runs every entry point of a compiled library from plain C, all of them at the same time, each on
+ * a thread of its own: they share one set of weights. Each has run alone before, in the library's
+ * order, and every run must return that again, bit for bit: an entry that reads a cache follows in
+ * the library those that write it, and these write the same each time. Inputs are filled with
+ * fives, open sizes are as small as they may be.
  *   cc run_entries.c $(pkg-config --cflags --libs ingot) -pthread -o run_entries && ./run_entries model.so */
 #define _POSIX_C_SOURCE 200809L /* barriers */
 #include <ingot/ingot.h>

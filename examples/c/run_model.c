@@ -1,4 +1,5 @@
-/* Runs a compiled model from plain C: every input filled with ones, open sizes as small as they may be; prints what comes out.
+/* Runs a compiled model from plain C: every input filled with ones, open sizes as small as they may
+ * be; prints what comes out.
  *   cc run_model.c $(pkg-config --cflags --libs ingot) -o run_model && ./run_model model.so */
 #include <ingot/ingot.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
-/* The functions that a model library calls in the process it runs in (its host): tensors, and nothing else of it. Ingot's
- * runner has them, and so has libtorch. A library looks each one up when it is loaded; where the process has none, it uses
- * tensors of its own (ingot/model.h).
+/* The functions that a model library calls in the process it runs in (its host): tensors, and
+ * nothing else of it. Ingot's runner has them, and so has libtorch. A library looks each one up
+ * when it is loaded; where the process has none, it uses tensors of its own (ingot/model.h).
  *
- * A function returns 0, or 1 after a failure that the host has logged. Results are written through the last pointers; a tensor
- * handle that is written is the caller's, who releases it with aoti_torch_delete_tensor_object. */
+ * A function returns 0, or 1 after a failure that the host has logged. Results are written through
+ * the last pointers; a tensor handle that is written is the caller's, who releases it with
+ * aoti_torch_delete_tensor_object. */
 #ifndef INGOT_AOTI_HOST_H
 #define INGOT_AOTI_HOST_H
 #include "ingot/aoti.h"
@@ -88,7 +89,8 @@ INGOT_EXPORT AOTITorchError aoti_torch_empty_strided(int64_t ndim, const int64_t
 INGOT_EXPORT AOTITorchError aoti_torch_empty_strided_pinned(int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
                                                             int32_t dtype, int32_t device_type, int32_t device_index,
                                                             AtenTensorHandle* ret_new_tensor);
-/* Over the caller's memory, which `data` begins and the offset counts from. Null data: an empty strided tensor. */
+/* Over the caller's memory, which `data` begins and the offset counts from. Null data: an empty
+ * strided tensor. */
 INGOT_EXPORT AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t ndim, const int64_t* sizes_ptr,
                                                                const int64_t* strides_ptr, int64_t storage_offset, int32_t dtype,
                                                                int32_t device_type, int32_t device_index, AtenTensorHandle* ret);
@@ -168,7 +170,8 @@ INGOT_EXPORT AOTITorchError aoti_torch_scatter_reduce_out(AtenTensorHandle out, 
                                                           int32_t include_self);
 INGOT_EXPORT AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle* indices,
                                                      uint32_t num_indices, AtenTensorHandle values, bool accumulate);
-/* Products of float8 matrices with their scales; a tensor that may be left out is a null address, or the address of null. */
+/* Products of float8 matrices with their scales; a tensor that may be left out is a null address,
+ * or the address of null. */
 INGOT_EXPORT AOTITorchError aoti_torch_cpu__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle scale_a,
                                                       AtenTensorHandle scale_b, AtenTensorHandle* bias,
                                                       AtenTensorHandle* scale_result, int32_t* out_dtype, int32_t use_fast_accum,
@@ -182,7 +185,8 @@ INGOT_EXPORT AOTITorchError aoti_torch_cpu__addmm_activation(AtenTensorHandle se
 INGOT_EXPORT AOTITorchError aoti_torch_cpu_randint_low_out(AtenTensorHandle out, int64_t low, int64_t high, const int64_t* size,
                                                            int64_t size_len_);
 
-/* Deprecated: forms without a device in their names, which libraries of older compilers call. A tensor that may be left out is null. */
+/* Deprecated: forms without a device in their names, which libraries of older compilers call. A
+ * tensor that may be left out is null. */
 INGOT_EXPORT AOTITorchError aoti_torch_addmm_out(AtenTensorHandle out, AtenTensorHandle self, AtenTensorHandle mat1,
                                                  AtenTensorHandle mat2, float beta, float alpha);
 INGOT_EXPORT AOTITorchError aoti_torch_bmm_out(AtenTensorHandle out, AtenTensorHandle self, AtenTensorHandle mat2);
@@ -221,11 +225,13 @@ INGOT_EXPORT void aoti_torch_warn(const char* func, const char* file, uint32_t l
 INGOT_EXPORT AOTITorchError aoti_torch_check_inf_and_nan(const char* tensor_name, AtenTensorHandle tensor);
 INGOT_EXPORT void aoti_torch_print_tensor_handle(AtenTensorHandle self, const char* msg);
 
-/* Writes the elements to a file that is named after the rest, in the folder aoti_torch of the temporary folder, and prints its path. */
+/* Writes the elements to a file that is named after the rest, in the folder aoti_torch of the
+ * temporary folder, and prints its path. */
 INGOT_EXPORT void aoti_torch_save_tensor_handle(AtenTensorHandle self, const char* tensor_name, const char* launch_prefix,
                                                 const char* kernel_name);
 
-/* ---- what a library tells a profiler. Values in boxes are the caller's to delete; so is the map of them */
+/* ---- what a library tells a profiler. Values in boxes are the caller's to delete; so is the map
+ * of them */
 typedef struct AtenRecordFunctionOpaque* AtenRecordFunctionHandle;
 typedef struct IValueMapOpaque* IValueMapHandle;
 INGOT_EXPORT AOTITorchError aoti_torch_int64_to_ivalue(int64_t val, C10IValueHandle* ivalue);
@@ -233,15 +239,17 @@ INGOT_EXPORT AOTITorchError aoti_torch_str_to_ivalue(const char* val, C10IValueH
 INGOT_EXPORT AOTITorchError aoti_torch_strlist_to_ivalue(const char** val, int64_t len, C10IValueHandle* ivalue);
 INGOT_EXPORT AOTITorchError aoti_torch_tensor_to_ivalue(AtenTensorHandle val, C10IValueHandle* ivalue);
 INGOT_EXPORT AOTITorchError aoti_torch_delete_c10_value_object(C10IValueHandle handle);
-/* With INGOT_LOG=profile in the environment the end prints `[profile] name: N us` on standard error. */
+/* With INGOT_LOG=profile in the environment the end prints `[profile] name: N us` on standard
+ * error. */
 INGOT_EXPORT AOTITorchError aoti_record_function_start(const char* name, IValueMapHandle kwargs, const C10IValueHandle* inputs,
                                                        uint64_t n_inputs, AtenRecordFunctionHandle* guard);
 INGOT_EXPORT AOTITorchError aoti_record_function_end(AtenRecordFunctionHandle guard);
 
-/* ---- operators of a library's own. A value on a stack is eight bytes: the number, its bits, the code of a dtype, a layout or a memory
- * format, a device (its type's code in the upper half, its index in the lower), or the handle of a tensor, a list, a string or a
- * generator; an optional one is the address of such a value (from C++'s new), or 0. A list's elements are such values.
- * Handles and addresses that are given are stolen. */
+/* ---- operators of a library's own. A value on a stack is eight bytes: the number, its bits, the
+ * code of a dtype, a layout or a memory format, a device (its type's code in the upper half, its
+ * index in the lower), or the handle of a tensor, a list, a string or a generator; an optional one
+ * is the address of such a value (from C++'s new), or 0. A list's elements are such values. Handles
+ * and addresses that are given are stolen. */
 typedef uint64_t StableIValue;
 typedef struct StableListOpaque* StableListHandle;
 typedef struct StringOpaque* StringHandle;
@@ -267,7 +275,8 @@ INGOT_EXPORT AOTITorchError aoti_torch_library_init_def(const char* ns, const ch
                                                         TorchLibraryHandle* ret_new_torch_lib);
 INGOT_EXPORT AOTITorchError aoti_torch_library_init_fragment(const char* ns, const char* file, uint32_t line,
                                                              TorchLibraryHandle* ret_new_torch_lib);
-/* `fn` takes its arguments on the stack and leaves its results there: (stack, number of arguments, number of results). */
+/* `fn` takes its arguments on the stack and leaves its results there: (stack, number of arguments,
+ * number of results). */
 INGOT_EXPORT AOTITorchError aoti_torch_library_impl(TorchLibraryHandle self, const char* name,
                                                     void (*fn)(StableIValue*, uint64_t, uint64_t));
 /* `schema`: "name(Tensor x, int n) -> Tensor". */
@@ -276,7 +285,8 @@ INGOT_EXPORT AOTITorchError aoti_torch_library_def(TorchLibraryHandle self, cons
 INGOT_EXPORT AOTITorchError aoti_torch_delete_library_object(TorchLibraryHandle tlh);
 /* Results take the arguments' places on the stack, from the first on. */
 INGOT_EXPORT AOTITorchError aoti_torch_call_dispatcher(const char* op_name, const char* overload_name, StableIValue* stack);
-/* The same two, and others that came with later versions. `extension_build_version`: of the interface that the caller was built with. */
+/* The same two, and others that came with later versions. `extension_build_version`: of the
+ * interface that the caller was built with. */
 INGOT_EXPORT AOTITorchError torch_library_impl(TorchLibraryHandle self, const char* name,
                                                void (*fn)(StableIValue*, uint64_t, uint64_t), uint64_t extension_build_version);
 INGOT_EXPORT AOTITorchError torch_call_dispatcher(const char* op_name, const char* overload_name, StableIValue* stack,
@@ -294,12 +304,13 @@ INGOT_EXPORT AOTITorchError torch_get_num_threads(uint32_t* out_num_threads);
 INGOT_EXPORT const char* torch_exception_get_what(void);
 INGOT_EXPORT const char* torch_exception_get_what_without_backtrace(void);
 
-/* ---- ops without a function: node `extern_node_index` of the executor's file, its arguments in schema order */
+/* ---- ops without a function: node `extern_node_index` of the executor's file, its arguments in
+ * schema order */
 INGOT_EXPORT AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int extern_node_index,
                                                                     int num_ints, int64_t* flatten_int_args, int num_tensors,
                                                                     AtenTensorHandle* flatten_tensor_args);
-/* Ingot's own: the executor of a file beside a library (null where there is no such file), which is the caller's to close. A failure
- * leaves its text in `why`. */
+/* Ingot's own: the executor of a file beside a library (null where there is no such file), which is
+ * the caller's to close. A failure leaves its text in `why`. */
 INGOT_EXPORT AOTITorchError ingot_host_open_proxy(const char* path, AOTIProxyExecutorHandle* executor, char* why, size_t room);
 INGOT_EXPORT void ingot_host_close_proxy(AOTIProxyExecutorHandle executor);
 

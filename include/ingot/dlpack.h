@@ -1,7 +1,9 @@
-/* The DLPack tensor ABI, version 1.1, written from its public specification (https://dmlc.github.io/dlpack): how tensors
- * pass between libraries without a copy. Plain C. Layouts and values are fixed by the specification.
+/* The DLPack tensor ABI, version 1.1, written from its public specification
+ * (https://dmlc.github.io/dlpack): how tensors pass between libraries without a copy. Plain C.
+ * Layouts and values are fixed by the specification.
  *
- * The include guard is the one of the reference header, so a program may include both: the first one counts. */
+ * The include guard is the one of the reference header, so a program may include both: the first
+ * one counts. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
 
@@ -96,7 +98,8 @@ typedef struct DLManagedTensor {
 #define DLPACK_FLAG_BITMASK_READ_ONLY (1UL << 0UL) /* the consumer must not write */
 #define DLPACK_FLAG_BITMASK_IS_COPIED (1UL << 1UL) /* the producer made a copy for this consumer */
 
-/* The same since version 1: version, manager_ctx and deleter stay where they are in every later one. */
+/* The same since version 1: version, manager_ctx and deleter stay where they are in every later
+ * one. */
 typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void* manager_ctx;

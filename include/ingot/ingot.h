@@ -1,5 +1,6 @@
-/* Ingot for the programs that use compiled models: load a library or a package, run it, look at and replace its weights.
- * Plain C; link with -lingot_runtime (pkg-config ingot, or find_package(ingot) and ingot::runtime). Tensors pass as DLPack.
+/* Ingot for the programs that use compiled models: load a library or a package, run it, look at and
+ * replace its weights. Plain C; link with -lingot_runtime (pkg-config ingot, or find_package(ingot)
+ * and ingot::runtime). Tensors pass as DLPack.
  *
  *   ingot_session* s;
  *   if (ingot_session_open("model.so", NULL, &s)) return puts(ingot_error());
@@ -7,11 +8,12 @@
  *   DLManagedTensorVersioned* out[1];
  *   if (ingot_session_run(s, in, 1, out, 1)) return puts(ingot_error());
  *
- * Models that PyTorch's AOTInductor made run too, without libtorch: libingot_host.so, which has the functions that they call, is loaded
- * with the first of them.
+ * Models that PyTorch's AOTInductor made run too, without libtorch: libingot_host.so, which has the
+ * functions that they call, is loaded with the first of them.
  *
- * Functions return INGOT_OK or why they failed; ingot_error() has the text. Strings that a session hands out live as long as
- * it does. Several threads may run one session; opening with `models` > 1 lets them run at the same time. */
+ * Functions return INGOT_OK or why they failed; ingot_error() has the text. Strings that a session
+ * hands out live as long as it does. Several threads may run one session; opening with `models` > 1
+ * lets them run at the same time. */
 #ifndef INGOT_INGOT_H
 #define INGOT_INGOT_H
 #include <stdbool.h>
@@ -32,7 +34,8 @@ typedef enum ingot_status {
   INGOT_INTERNAL = 2 /* a defect of Ingot, or no memory */
 } ingot_status;
 
-/* Why the last call that failed on this thread failed; "" before the first. Valid until the next failure on this thread. */
+/* Why the last call that failed on this thread failed; "" before the first. Valid until the next
+ * failure on this thread. */
 INGOT_API const char* ingot_error(void);
 INGOT_API const char* ingot_version(void); /* "0.1.0" */
 
@@ -48,18 +51,20 @@ typedef struct ingot_options {
   int32_t threads;    /* of one run; INGOT_NUM_THREADS, else the processors of this process */
 } ingot_options;
 
-/* `path`: a library (.so) or a package (.pt2). `options` may be null. The session is the caller's to close. */
+/* `path`: a library (.so) or a package (.pt2). `options` may be null. The session is the caller's
+ * to close. */
 INGOT_API ingot_status ingot_session_open(const char* path, const ingot_options* options, ingot_session** session);
 /* No run may be under way. Tensors that the session gave stay valid. Null is allowed. */
 INGOT_API void ingot_session_close(ingot_session* session);
 
-/* ---- entry points: a library may have several functions over one set of weights, such as prefill and decode. A session is for one
- * of them, at first for the library's first. */
+/* ---- entry points: a library may have several functions over one set of weights, such as prefill
+ * and decode. A session is for one of them, at first for the library's first. */
 
 INGOT_API size_t ingot_session_entries(const ingot_session* session);
 INGOT_API ingot_status ingot_session_entry_name(const ingot_session* session, size_t k, const char** name);
-/* A session for the entry point of that name: the same weights, threads and random numbers, other inputs and outputs. It is the
- * caller's to close, before the first or after it; the model goes with the last of them. */
+/* A session for the entry point of that name: the same weights, threads and random numbers, other
+ * inputs and outputs. It is the caller's to close, before the first or after it; the model goes
+ * with the last of them. */
 INGOT_API ingot_status ingot_session_open_entry(const ingot_session* session, const char* name, ingot_session** entry);
 
 /* ---- what the model takes and returns */
@@ -93,7 +98,8 @@ INGOT_API ingot_status ingot_session_level(const ingot_session* session, const c
 /* The outputs are in new memory, and the caller's: out[k]->deleter(out[k]). */
 INGOT_API ingot_status ingot_session_run(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
                                          DLManagedTensorVersioned** outputs, size_t output_count);
-/* The outputs are copied into memory of the caller, whose sizes and element types must be those of the results. */
+/* The outputs are copied into memory of the caller, whose sizes and element types must be those of
+ * the results. */
 INGOT_API ingot_status ingot_session_run_into(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
                                               DLTensor* const* outputs, size_t output_count);
 
@@ -120,8 +126,9 @@ INGOT_API ingot_status ingot_session_constant(const ingot_session* session, size
 /* A copy of a weight, and the caller's. */
 INGOT_API ingot_status ingot_session_get_constant(ingot_session* session, const char* name, bool inactive,
                                                   DLManagedTensorVersioned** tensor);
-/* Copies the given weights. `full`: every parameter must be given; else those that are not keep what they have. Safe during
- * runs on the inactive set; on the active one no run may be under way. */
+/* Copies the given weights. `full`: every parameter must be given; else those that are not keep
+ * what they have. Safe during runs on the inactive set; on the active one no run may be under
+ * way. */
 INGOT_API ingot_status ingot_session_update(ingot_session* session, const ingot_named_tensor* tensors, size_t count,
                                             bool inactive, bool full);
 /* Computes now what is computed from weights; else the next run does it. */

@@ -1,7 +1,9 @@
-/* What a library that Ingot made exports beside the C ABI of ingot/aoti.h: the text of a failure, what the model is, settings, and
- * tensors for a program that has none. All of it is plain C; look the functions up with dlsym in the library, or link with it.
+/* What a library that Ingot made exports beside the C ABI of ingot/aoti.h: the text of a failure,
+ * what the model is, settings, and tensors for a program that has none. All of it is plain C; look
+ * the functions up with dlsym in the library, or link with it.
  *
- * Functions that return an AOTIRuntimeError return 0, or 1 after a failure. Strings live as long as the library is loaded. */
+ * Functions that return an AOTIRuntimeError return 0, or 1 after a failure. Strings live as long as
+ * the library is loaded. */
 #ifndef INGOT_MODEL_H
 #define INGOT_MODEL_H
 #include "ingot/aoti.h"
@@ -10,10 +12,12 @@
 extern "C" {
 #endif
 
-/* Why the last call that failed on this thread failed; "" before the first. Valid until the next failure on this thread. */
+/* Why the last call that failed on this thread failed; "" before the first. Valid until the next
+ * failure on this thread. */
 INGOT_EXPORT const char* ingot_last_error(void);
-/* Whether a failure is written to standard error as well, `Error: …`, as every library of that ABI does: true at first. A caller
- * that hands ingot_last_error on turns it off, so that its user is told once. */
+/* Whether a failure is written to standard error as well, `Error: …`, as every library of that ABI
+ * does: true at first. A caller that hands ingot_last_error on turns it off, so that its user is
+ * told once. */
 INGOT_EXPORT void ingot_print_errors(bool enabled);
 
 /* ---- what the model is */
@@ -75,8 +79,8 @@ INGOT_EXPORT AOTIRuntimeError ingot_model_level_used(const char** level);
 /* The file beside the library that its weights are in; null where there is none. */
 INGOT_EXPORT const char* ingot_model_weights_file(void);
 
-/* ---- entry points: functions of one library over one set of constants, such as prefill and decode. The first is the one that
- * ingot/aoti.h runs and describes. */
+/* ---- entry points: functions of one library over one set of constants, such as prefill and
+ * decode. The first is the one that ingot/aoti.h runs and describes. */
 
 typedef struct ingot_entry_info {
   const char* name;
@@ -92,15 +96,17 @@ INGOT_EXPORT AOTIRuntimeError ingot_entry_input(size_t entry, size_t k, ingot_va
 INGOT_EXPORT AOTIRuntimeError ingot_entry_output(size_t entry, size_t k, ingot_value_info* info);
 INGOT_EXPORT AOTIRuntimeError ingot_entry_symbol(size_t entry, size_t k, ingot_symbol_info* info);
 INGOT_EXPORT AOTIRuntimeError ingot_entry_guard(size_t entry, size_t k, const char** condition);
-/* As AOTInductorModelContainerRun, of any entry, on the caller's stream: it takes the input handles, the output handles become the
- * caller's. Runs of all entries may be under way at the same time, as many together as the container has models. */
+/* As AOTInductorModelContainerRun, of any entry, on the caller's stream: it takes the input
+ * handles, the output handles become the caller's. Runs of all entries may be under way at the same
+ * time, as many together as the container has models. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContainerHandle container, size_t entry,
                                                         AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
                                                         size_t output_count, AOTInductorStreamHandle stream);
 
 /* ---- a container's settings */
 
-/* Threads of one run, the caller's included: 1 to 256. At first INGOT_NUM_THREADS, else the processors of this process. */
+/* Threads of one run, the caller's included: 1 to 256. At first INGOT_NUM_THREADS, else the
+ * processors of this process. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count);
 INGOT_EXPORT AOTIRuntimeError ingot_container_get_threads(AOTInductorModelContainerHandle container, int32_t* count);
 /* The stream of random ops begins anew. */
@@ -109,13 +115,14 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_set_seed(AOTInductorModelContainer
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_draw(AOTInductorModelContainerHandle container, uint64_t seed, uint64_t offset);
 INGOT_EXPORT AOTIRuntimeError ingot_container_get_draw(AOTInductorModelContainerHandle container, uint64_t* seed,
                                                        uint64_t* offset);
-/* Whether runs check sizes, ranges and guards of their inputs. On at first, unless AOTI_RUNTIME_CHECK_INPUTS is 0. */
+/* Whether runs check sizes, ranges and guards of their inputs. On at first, unless
+ * AOTI_RUNTIME_CHECK_INPUTS is 0. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle container, bool enabled);
 
 /* ---- a container's constants, by internal name, without C++ */
 
-/* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's. Their storages may be of any size:
- * the elements alone are copied. */
+/* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's.
+ * Their storages may be of any size: the elements alone are copied. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container,
                                                      const AOTInductorConstantMapEntry* pairs, size_t num_pairs,
                                                      bool use_inactive, bool validate_full_update);
@@ -123,7 +130,8 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHa
 INGOT_EXPORT AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name,
                                                        bool use_inactive, AtenTensorHandle* tensor);
 
-/* ---- tensors of the process's host (ingot/aoti_host.h), or of the library itself where the process has none */
+/* ---- tensors of the process's host (ingot/aoti_host.h), or of the library itself where the
+ * process has none */
 
 typedef struct ingot_tensor_info {
   void* data; /* the first element */

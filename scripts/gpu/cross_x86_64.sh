@@ -1,6 +1,7 @@
 #!/bin/bash
-# Builds Ingot and its tests for x86_64 on an aarch64 machine (Debian 12 or 13), and packs them into one archive that runs on
-# an x86_64 machine without LLVM, without a compiler and without a network: the machines with GPUs are such.
+# Builds Ingot and its tests for x86_64 on an aarch64 machine (Debian 12 or 13), and packs them into
+# one archive that runs on an x86_64 machine without LLVM, without a compiler and without a network:
+# the machines with GPUs are such.
 #
 #   scripts/gpu/cross_x86_64.sh [TARGET...]      (INGOT_JOBS=N: how much is compiled at once)
 #
@@ -10,8 +11,8 @@
 #   for f in tests/golden/*.tar.xz; do tar xJf $f -C build/x86_64/golden; done
 #   build/x86_64/ingot_golden_tests
 #
-# Tests are started at the root: they look for their files from there. libc must be 2.35 or newer. Where there is no
-# libstdc++.so.6, which libsimdjson needs: LD_LIBRARY_PATH=build/x86_64/lib/spare.
+# Tests are started at the root: they look for their files from there. libc must be 2.35 or newer.
+# Where there is no libstdc++.so.6, which libsimdjson needs: LD_LIBRARY_PATH=build/x86_64/lib/spare.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -24,8 +25,8 @@ build=build/x86_64
 
 scripts/setup.sh
 
-# The target's libraries, from Debian's packages. apt gets lists of its own: the packages of this machine, and which
-# architectures it installs, stay as they are, and root is not needed.
+# The target's libraries, from Debian's packages. apt gets lists of its own: the packages of this
+# machine, and which architectures it installs, stay as they are, and root is not needed.
 packages=(
   llvm-19-dev liblld-19-dev liblld-19 zlib1g-dev libzstd-dev libxxhash-dev libcli11-dev libgtest-dev libbenchmark-dev
   libsimdjson-dev libfmt-dev
@@ -37,7 +38,8 @@ if [[ ! -f $work/done ]]; then
   apt=(apt-get -qq -o APT::Architecture=amd64 -o APT::Architectures::=amd64 -o APT::Sandbox::User= -o Dir::State::Lists="$work/lists"
        -o Dir::State::status="$work/status" -o Dir::Cache="$work/cache")
   "${apt[@]}" update
-  # The shared libraries of those that have no static one are named after their versions: they are what the packages depend on.
+  # The shared libraries of those that have no static one are named after their versions: they are
+  # what the packages depend on.
   mapfile -t shared < <(apt-cache "${apt[@]:2}" depends libsimdjson-dev libfmt-dev libbenchmark-dev |
     sed -n 's/^ *Depends: \(lib\(simdjson\|fmt\|benchmark\)[0-9][^ ]*\)$/\1/p')
   (cd "$work/debs" && "${apt[@]}" download "${packages[@]}" "${shared[@]}")
@@ -46,7 +48,8 @@ if [[ ! -f $work/done ]]; then
   done
   # Links whose library is not there: what has a static library is linked statically.
   find "$sysroot/usr/lib" -xtype l -name '*.so*' -delete
-  # LLVM's own list of what it needs names files of the system that it is installed in; and its programs, which are not here.
+  # LLVM's own list of what it needs names files of the system that it is installed in; and its
+  # programs, which are not here.
   sed -i 's#/usr/lib/x86_64-linux-gnu/libz3\.so;##; s#zstd::libzstd_shared#zstd::libzstd_static#' \
     "$sysroot/usr/lib/llvm-19/lib/cmake/llvm/LLVMExports.cmake"
   sed -i '/list(APPEND _cmake_import_check_/d' "$sysroot"/usr/lib/llvm-19/lib/cmake/{llvm,lld}/*.cmake
@@ -54,7 +57,8 @@ if [[ ! -f $work/done ]]; then
   touch "$work/done"
 fi
 
-# libstdc++ draws seeds with arc4random, the only function that libc 2.35, which Ubuntu 22.04 has, lacks.
+# libstdc++ draws seeds with arc4random, the only function that libc 2.35, which Ubuntu 22.04 has,
+# lacks.
 x86_64-linux-gnu-gcc -O2 -fPIC -x c -c -o "$work/arc4random.o" - <<EOF
 #include <sys/random.h>
 unsigned arc4random(void) {
@@ -64,8 +68,9 @@ unsigned arc4random(void) {
 }
 EOF
 
-# -isystem: pkg-config leaves out /usr/include, which is not where these compilers look. INGOT_STATIC_ZLIB: zlib is a static
-# library here anyhow, and libingot_runtime.so cannot take it in twice.
+# -isystem: pkg-config leaves out /usr/include, which is not where these compilers look.
+# INGOT_STATIC_ZLIB: zlib is a static library here anyhow, and libingot_runtime.so cannot take it in
+# twice.
 if [[ ! -f $build/build.ninja ]]; then
   cat >"$work/toolchain.cmake" <<EOF
 set(CMAKE_SYSTEM_NAME Linux)
@@ -90,8 +95,8 @@ EOF
 fi
 cmake --build "$build" -j "$jobs" --target "${targets[@]}"
 
-# What models are linked with lies in lib, beside the programs (src/codegen/link.cpp). So does libsimdjson, which has no
-# static library.
+# What models are linked with lies in lib, beside the programs (src/codegen/link.cpp). So does
+# libsimdjson, which has no static library.
 pack=$work/pack
 rm -rf "$pack"
 mkdir -p "$pack/$build"/{golden,lib/spare}

@@ -1,8 +1,9 @@
-/* The features of a processor that generated code may need, and what each is called. C: the code generator writes the ids into
- * the library, the runtime compares them with the machine it is loaded on.
+/* The features of a processor that generated code may need, and what each is called. C: the code
+ * generator writes the ids into the library, the runtime compares them with the machine it is
+ * loaded on.
  *
- * A name is LLVM's, so `has_feature(target, name)` answers whether code for a target needs it. Numbers are part of the files that
- * were made: they are added to, never changed. */
+ * A name is LLVM's, so `has_feature(target, name)` answers whether code for a target needs it.
+ * Numbers are part of the files that were made: they are added to, never changed. */
 #ifndef INGOT_MODEL_CPU_H
 #define INGOT_MODEL_CPU_H
 #include <stdint.h>

@@ -1,6 +1,7 @@
-/* Ops that a model library has no code for and its process must have: somebody registered them there (register_ops of
- * op/op.hpp), with a kernel that only that process can run. The library looks these functions up by name when it is loaded
- * (host_op.cpp); a program that links Ingot's runner exports them (src/host/torch/host_op.cpp). */
+/* Ops that a model library has no code for and its process must have: somebody registered them
+ * there (register_ops of op/op.hpp), with a kernel that only that process can run. The library
+ * looks these functions up by name when it is loaded (host_op.cpp); a program that links Ingot's
+ * runner exports them (src/host/torch/host_op.cpp). */
 #ifndef INGOT_MODEL_HOST_OP_H
 #define INGOT_MODEL_HOST_OP_H
 #include "model/program.h"
@@ -9,8 +10,8 @@
 extern "C" {
 #endif
 
-/* One call, as ingot_host_op_call was given it. `allocate` gives memory until the end of the run, or null; `fail` keeps the text
- * of a failure and returns 1. Both take `run`. */
+/* One call, as ingot_host_op_call was given it. `allocate` gives memory until the end of the run,
+ * or null; `fail` keeps the text of a failure and returns 1. Both take `run`. */
 typedef struct ingot_host_call {
   const char* call;
   const ingot_view* tensors;

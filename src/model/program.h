@@ -1,13 +1,16 @@
-/* What generated code and the model runtime are to each other. The compiler emits one `ingot_program`, in C's layout; the
- * runtime of this folder, linked into every model library, gives it the C ABI of include/ingot/aoti.h, a container,
- * constants and threads. C, not C++: it is written by LLVM on one side and read by a compiler on the other.
+/* What generated code and the model runtime are to each other. The compiler emits one
+ * `ingot_program`, in C's layout; the runtime of this folder, linked into every model library,
+ * gives it the C ABI of include/ingot/aoti.h, a container, constants and threads. C, not C++: it is
+ * written by LLVM on one side and read by a compiler on the other.
  *
- * A program has entry points, functions over one set of constants (forward and backward, prefill and decode). A run of one: the
- * runtime reads the symbols from the inputs (`bind`), checks ranges, sizes and guards, lays out each input as `expect` says
- * (copying only where it is not), lends an arena, and calls `run` of the entry's code for this processor.
+ * A program has entry points, functions over one set of constants (forward and backward, prefill
+ * and decode). A run of one: the runtime reads the symbols from the inputs (`bind`), checks ranges,
+ * sizes and guards, lays out each input as `expect` says (copying only where it is not), lends an
+ * arena, and calls `run` of the entry's code for this processor.
  *
- * Alignment: the arena, scratch, outputs, folded constants and ingot_rt_alloc's memory at 64 bytes; inputs and the other
- * constants at the size of their element (16 for complex128), no more: they may be views of the user's memory. */
+ * Alignment: the arena, scratch, outputs, folded constants and ingot_rt_alloc's memory at 64 bytes;
+ * inputs and the other constants at the size of their element (16 for complex128), no more: they
+ * may be views of the user's memory. */
 #ifndef INGOT_MODEL_PROGRAM_H
 #define INGOT_MODEL_PROGRAM_H
 #include <stddef.h>
@@ -19,7 +22,8 @@ extern "C" {
 
 enum { INGOT_PROGRAM_VERSION = 6, INGOT_MAX_RANK = 64 };
 
-/* A strided tensor as generated code sees it. Strides in elements; `data` is the address of the first element. */
+/* A strided tensor as generated code sees it. Strides in elements; `data` is the address of the
+ * first element. */
 typedef struct ingot_view {
   void* data;
   const int64_t* sizes;
@@ -77,15 +81,16 @@ typedef struct ingot_constant {
 
 enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNAL = 2, INGOT_WEIGHTS_APPENDED = 3 };
 
-/* What a run wants of a device that is not the CPU. Work goes to streams, which do it in order; a null stream does its work after
- * what all streams were given before it, and before what they are given later. A function that can fail returns null, or why it
- * failed: a text that lasts until the thread's next failure. */
+/* What a run wants of a device that is not the CPU. Work goes to streams, which do it in order; a
+ * null stream does its work after what all streams were given before it, and before what they are
+ * given later. A function that can fail returns null, or why it failed: a text that lasts until the
+ * thread's next failure. */
 enum { INGOT_COPY_TO_DEVICE = 0, INGOT_COPY_FROM_DEVICE = 1, INGOT_COPY_ON_DEVICE = 2 };
 typedef struct ingot_device {
   const char* name; /* as containers are asked for it: "cuda" */
   int32_t type; /* as hosts call it: PyTorch's code, 1 of CUDA */
-  /* Uninitialised bytes, at least one, 64-byte aligned, for what comes after on the stream; and they are used no more, but by
-   * what is already on the stream. */
+  /* Uninitialised bytes, at least one, 64-byte aligned, for what comes after on the stream; and
+   * they are used no more, but by what is already on the stream. */
   const char* (*allocate)(int32_t index, void* stream, uint64_t bytes, void** memory);
   void (*release)(int32_t index, void* stream, void* memory);
   /* Memory of the host has been read or written when it returns. */
@@ -93,8 +98,8 @@ typedef struct ingot_device {
   const char* (*synchronize)(int32_t index, void* stream); /* waits until the stream has nothing left to do */
 } ingot_device;
 
-/* One run in progress. The runtime's own part follows it in memory. Inputs (but numbers), constants, arena, outputs and
- * ingot_rt_alloc's memory are the device's. */
+/* One run in progress. The runtime's own part follows it in memory. Inputs (but numbers),
+ * constants, arena, outputs and ingot_rt_alloc's memory are the device's. */
 typedef struct ingot_frame {
   int64_t* symbols; /* data-dependent ones are written by the run */
   void* const* inputs; /* elements of each input, laid out as `expect` said */
@@ -108,7 +113,8 @@ typedef struct ingot_frame {
 /* Tasks [begin, end) of a kernel. `scratch` is this thread's alone, 64-byte aligned. */
 typedef void ingot_kernel(void* const* buffers, const int64_t* symbols, char* scratch, int64_t begin, int64_t end);
 
-/* The code of one entry point for one level of the processor. Functions return 0, or 1 after ingot_rt_fail. */
+/* The code of one entry point for one level of the processor. Functions return 0, or 1 after
+ * ingot_rt_fail. */
 typedef struct ingot_code {
   int64_t (*arena_bytes)(const int64_t* symbols);
   int32_t (*run)(ingot_frame*);
@@ -136,7 +142,8 @@ typedef struct ingot_entry {
   const ingot_output* outputs;
   const ingot_code* codes; /* one for each of the program's levels */
 
-  /* Reads the symbols that inputs decide, from sizes and numbers. Ranks and dtypes have been checked. */
+  /* Reads the symbols that inputs decide, from sizes and numbers. Ranks and dtypes have been
+   * checked. */
   void (*bind)(const ingot_view* inputs, int64_t* symbols);
   /* The sizes, then the strides, of every input, one after the other. */
   void (*expect)(const int64_t* symbols, int64_t* sizes_and_strides);
@@ -156,7 +163,8 @@ typedef struct ingot_program {
   uint32_t weights; /* INGOT_WEIGHTS_* */
   char* embedded; /* page-aligned, writable, private to the process */
   const char* external_file; /* a name beside the library */
-  /* Of the section, of the file, or of the area at the end of the library's own file, which begins at a multiple of 16 KiB. */
+  /* Of the section, of the file, or of the area at the end of the library's own file, which begins
+   * at a multiple of 16 KiB. */
   uint64_t weights_bytes;
   uint64_t weights_hash; /* external: XXH3-64 of the .safetensors' header (the length in the first 8 bytes and the JSON text
                                    after it), so that another file is noticed; appended: what the last 8 bytes of the area are */
@@ -171,11 +179,14 @@ extern const ingot_program ingot_the_program;
 
 /* ---- what generated code calls; all but the parallel tasks themselves on the run's own thread */
 
-/* Makes output k (of `fold`: folded constant k of the entry) with its elements uninitialised. Null after a failure. */
+/* Makes output k (of `fold`: folded constant k of the entry) with its elements uninitialised. Null
+ * after a failure. */
 void* ingot_rt_output(ingot_frame*, int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides);
-/* Memory until the end of the run, 64-byte aligned, for what has no place in the arena. Null after a failure. */
+/* Memory until the end of the run, 64-byte aligned, for what has no place in the arena. Null after
+ * a failure. */
 void* ingot_rt_alloc(ingot_frame*, int64_t bytes);
-/* Runs `tasks` tasks, several threads taking `grain` at a time; one thread where there is no more than one grain. */
+/* Runs `tasks` tasks, several threads taking `grain` at a time; one thread where there is no more
+ * than one grain. */
 void ingot_rt_parallel(ingot_frame*, ingot_kernel*, void* const* buffers, int64_t tasks, int64_t grain, int64_t scratch_bytes);
 /* Says why the run fails; returns 1. `text` is copied. */
 int32_t ingot_rt_fail(ingot_frame*, const char* text);
@@ -185,16 +196,19 @@ void ingot_rt_random(ingot_frame*, uint64_t* seed, uint64_t* offset);
 void ingot_rt_random_state(ingot_frame*, uint64_t* seed, uint64_t* offset);
 void ingot_rt_set_random_state(ingot_frame*, uint64_t seed, uint64_t offset);
 
-/* Runs one op of the eager library (src/eager, linked in only where a program has such a call). `call` is the op with its
- * arguments: %k is tensor k, #k is integer k, the rest as FX listings write it: "aten.topk.default(%0, #0, -1, True, True)".
- * Result k is written into results[k] where that has data; otherwise the op decides its sizes, and the view is set to
- * memory that lasts until the end of the run, dense and row-major. A result that is None leaves its view alone. Results that
- * have data overlap no tensor. The text is a constant of the library: it is parsed once, and known by its address. A model
- * with such calls has a table of the ops they name (codegen/eager_ops.hpp). */
+/* Runs one op of the eager library (src/eager, linked in only where a program has such a call).
+ * `call` is the op with its arguments: %k is tensor k, #k is integer k, the rest as FX listings
+ * write it: "aten.topk.default(%0, #0, -1, True, True)". Result k is written into results[k] where
+ * that has data; otherwise the op decides its sizes, and the view is set to memory that lasts until
+ * the end of the run, dense and row-major. A result that is None leaves its view alone. Results
+ * that have data overlap no tensor. The text is a constant of the library: it is parsed once, and
+ * known by its address. A model with such calls has a table of the ops they name
+ * (codegen/eager_ops.hpp). */
 int32_t ingot_eager_call(ingot_frame*, const char* call, const ingot_view* tensors, const int64_t* integers, ingot_view* results,
                          int32_t result_count);
 
-/* The same for an op that the process must have, because somebody registered it there (host_op.h). */
+/* The same for an op that the process must have, because somebody registered it there
+ * (host_op.h). */
 int32_t ingot_host_op_call(ingot_frame*, const char* call, const ingot_view* tensors, const int64_t* integers,
                            ingot_view* results, int32_t result_count);
 

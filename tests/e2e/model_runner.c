@@ -1,9 +1,11 @@
-/* Runs a compiled model on a machine that has nothing but libc: plain C, the functions looked up in the library.
+/* Runs a compiled model on a machine that has nothing but libc: plain C, the functions looked up in
+ * the library.
  *   model_runner LIBRARY FOLDER
- * Reads FOLDER/in0, in1, …: the memory of each input, beside it a text file in0.shape with `dtype rank`, sizes and strides; and
- * `draw`, where there is one: seed and offset of the random stream. Writes out0, out1, … row-major with their shapes, the
- * inputs as they are after the run, `draw`, `level0` (of the processor, the code for which ran), and for each buffer constant0, its
- * shape, and constant0.name.
+ * Reads FOLDER/in0, in1, …: the memory of each input, beside it a text file in0.shape with `dtype
+ * rank`, sizes and strides; and `draw`, where there is one: seed and offset of the random stream.
+ * Writes out0, out1, … row-major with their shapes, the inputs as they are after the run, `draw`,
+ * `level0` (of the processor, the code for which ran), and for each buffer constant0, its shape,
+ * and constant0.name.
  * Exit status: 0 done, 2 the model refused the inputs and said why, 1 anything else. */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,7 +1,9 @@
 /* Runs eager calls of a library on the foreign machine: eager_runner LIBRARY CALLS RESULTS.
- * CALLS, numbers in 8 bytes: the number of calls; each: text, tensors, integers, the number of results, the draw's seed and
- * offset. A text is its length and bytes; a tensor rank, dtype, sizes, strides, bytes of memory, the memory.
- * RESULTS: for each call the status and the error's text, then (status 0) each result as a tensor. */
+ * CALLS, numbers in 8 bytes: the number of calls; each: text, tensors, integers, the number of
+ * results, the draw's seed and offset. A text is its length and bytes; a tensor rank, dtype, sizes,
+ * strides, bytes of memory, the memory.
+ * RESULTS: for each call the status and the error's text, then (status 0) each result as a
+ * tensor. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

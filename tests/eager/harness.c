@@ -1,5 +1,5 @@
-/* A model library's runtime in small, for tests of ingot_eager_call: memory, an error text, random numbers, two threads.
- * Linked with the eager library, for this machine and the foreign one. */
+/* A model library's runtime in small, for tests of ingot_eager_call: memory, an error text, random
+ * numbers, two threads. Linked with the eager library, for this machine and the foreign one. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

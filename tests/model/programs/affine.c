@@ -1,9 +1,12 @@
 /* A model library's program written by hand:
  *   y = x · (2 w)ᵀ + b + c      x: [s0, 16], 1 ≤ s0 ≤ 64; y: [s0, 8]; 2 w is a folded constant
  *   steps                       the number of runs so far, where MUTATES; else what the buffer holds
- * ingot_test_folds counts the foldings of the process, and ingot_test_fold_grad_mode is the host's grad mode in the last one.
- * DEVICE=1: it is compiled for the device of fake_device.h, and its numbers are in that one's memory.
- * MUTATES=1: a run adds one to the buffer `steps`. WEIGHTS: where they are (EMBEDDED, EXTERNAL, APPENDED, 0). NO_LEVEL=1: no processor has what the code needs. */
+ * ingot_test_folds counts the foldings of the process, and ingot_test_fold_grad_mode is the host's
+ * grad mode in the last one.
+ * DEVICE=1: it is compiled for the device of fake_device.h, and its numbers are in that one's
+ * memory.
+ * MUTATES=1: a run adds one to the buffer `steps`. WEIGHTS: where they are (EMBEDDED, EXTERNAL,
+ * APPENDED, 0). NO_LEVEL=1: no processor has what the code needs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>

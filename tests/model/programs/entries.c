@@ -1,5 +1,5 @@
-/* A model library's program written by hand, with two entry points over one constant w = 5, which both read. Each has a folded
- * constant of its own.
+/* A model library's program written by hand, with two entry points over one constant w = 5, which
+ * both read. Each has a folded constant of its own.
  *   scale: y = w x + 3 w      x, y: float32 [s0]
  *   shift: y = x + n + 2 w    x, y: float32 [4]; n: a number, 0 ≤ s0 ≤ 9 */
 #include "model/program.h"

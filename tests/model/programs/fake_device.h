@@ -1,5 +1,5 @@
-/* A device for tests, of programs written by hand in C and of compiled ones in C++: its memory is the process's, every piece of it is
- * known, and so is what was asked of it. */
+/* A device for tests, of programs written by hand in C and of compiled ones in C++: its memory is
+ * the process's, every piece of it is known, and so is what was asked of it. */
 #ifndef INGOT_TEST_FAKE_DEVICE_H
 #define INGOT_TEST_FAKE_DEVICE_H
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* A program in plain C whose process has a host out of the global scope, as Python has libtorch: hidden_host HOST AFFINE.
- * HOST is a library of any name; the model must find its functions and use its tensors. Prints `ok`. */
+/* A program in plain C whose process has a host out of the global scope, as Python has libtorch:
+ * hidden_host HOST AFFINE. HOST is a library of any name; the model must find its functions and use
+ * its tensors. Prints `ok`. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,9 @@
   *(void**)&name##_ = dlsym(library, #name);      \
   REQUIRE(name##_)
 
-/* The program has an operator new and delete of its own, by which everything in the process makes and frees memory (an allocator that
- * is linked in, a sanitizer): what a model puts into a map of its host is made by them too, or the host frees what it did not make. */
+/* The program has an operator new and delete of its own, by which everything in the process makes
+ * and frees memory (an allocator that is linked in, a sanitizer): what a model puts into a map of
+ * its host is made by them too, or the host frees what it did not make. */
 enum { kHeader = 16 }; /* before what is made here: who made it */
 void* _Znwm(size_t bytes) {
   char* memory = malloc(bytes + kHeader);

@@ -1,5 +1,6 @@
-/* A model library's program written by hand, with what affine.c has not: several inputs that share sizes, one that the run writes,
- * a number, guards, a size that depends on data, random draws, many parallel tasks, failures, and no constants.
+/* A model library's program written by hand, with what affine.c has not: several inputs that share
+ * sizes, one that the run writes, a number, guards, a size that depends on data, random draws, many
+ * parallel tasks, failures, and no constants.
  *   a: float32 [s0, s1], columns first, written: a + 1     b: int64 [s0]      c: float64 [2*s0]     n: a number, 0 ≤ s2 ≤ 100
  *   twice: float32 [s0, s1] = 2 a + n     positive: int64 [u0], those of b     draw: int64 [2]     total: int64 [1] */
 #include "model/program.h"
@@ -22,7 +23,8 @@ static int32_t check(const int64_t* s) { return s[S0] % 2 != 0 ? 0 : s[S1] > s[S
 
 static int64_t arena_bytes(const int64_t* s) { return s[S2] * 1000 * 8; }
 
-/* Each task has its own place. The scratch holds what the task before has left: it must be this thread's alone. */
+/* Each task has its own place. The scratch holds what the task before has left: it must be this
+ * thread's alone. */
 static void add(void* const* buffers, const int64_t* symbols, char* scratch, int64_t begin, int64_t end) {
   int64_t *parts = buffers[0], *mine = (int64_t*)scratch;
   (void)symbols;

@@ -1,5 +1,6 @@
-/* A program in plain C, with no library but libc, that uses a model: plain AFFINE MANY [UPDATES]. AFFINE is a library of affine.c
- * that counts its runs, MANY one of many.c. It has no tensors of its own, so it uses the library's. Prints `ok`. */
+/* A program in plain C, with no library but libc, that uses a model: plain AFFINE MANY [UPDATES].
+ * AFFINE is a library of affine.c that counts its runs, MANY one of many.c. It has no tensors of
+ * its own, so it uses the library's. Prints `ok`. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -110,7 +111,8 @@ static void check_bad_calls(AOTInductorModelContainerHandle container) {
   REQUIRE(api.AOTInductorModelContainerRun(container, &input, 1, outputs, 2, NULL, NULL) == 1);
   REQUIRE(strcmp(last_error(), "input 0 (x): expected a tensor, found null") == 0);
 
-  /* Of a host that this process does not show, as libtorch's: one word that points on. It stays its owner's. */
+  /* Of a host that this process does not show, as libtorch's: one word that points on. It stays its
+   * owner's. */
   static void* word = &word;
   const AtenTensorHandle foreign = (AtenTensorHandle)&word;
   input = foreign;

@@ -1,4 +1,5 @@
-/* A library of operators as PyTorch's stable interface has them: stub_ops::same returns its argument. */
+/* A library of operators as PyTorch's stable interface has them: stub_ops::same returns its
+ * argument. */
 #include "ingot/aoti_host.h"
 
 static void same(StableIValue* stack, uint64_t arguments, uint64_t results) {

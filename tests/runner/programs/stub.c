@@ -1,5 +1,6 @@
-/* A model library that another compiler might have made: it computes nothing, remembers how it was called, and fails where it is
- * told to. A run takes one input and returns four outputs: none, the input twice by the same handle, and the input by another one.
+/* A model library that another compiler might have made: it computes nothing, remembers how it was
+ * called, and fails where it is told to. A run takes one input and returns four outputs: none, the
+ * input twice by the same handle, and the input by another one.
  * OLD: without the functions that came later. NEEDS: a function of the host that it calls. */
 #include <string.h>
 
