@@ -1,18 +1,56 @@
 #!/bin/bash
-# Whether prose keeps to 100 columns: that of the documents (but for code, tables, and docs/status.md, which a script writes), and lines
-# of C++ that are a comment (but for what is indented in it, such as code).
+# Whether prose keeps to 100 columns: documents (but for code, tables, titles, and docs/status.md,
+# which a script writes), comments that have lines of their own, in C++, C, CMake, shell scripts,
+# Makefile and Python, and Python's docstrings. What is indented in a comment, such as code or how a
+# script is called, is as wide as it has to be. Prints what is longer, and then fails.
+#   scripts/check_prose.sh [ROOT]
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "${1:-$(dirname "$0")/..}"
 
-long=$(perl -CSD -ne '
-  $code = !$code if /^\s*```/;
-  chomp;
-  print "$ARGV:$.: ", length, " columns\n" if !$code && length > 100 && !/^(\||    )/;
-  if (eof) { close ARGV; $code = 0 }
-' *.md $(ls docs/*.md | grep -v docs/status.md))
-long+=$(git ls-files '*.cpp' '*.hpp' '*.h' 2>/dev/null | xargs -r perl -CSD -ne '
-  chomp;
-  print "$ARGV:$.: ", length, " columns\n" if length > 100 && m{^\s*// \S.* } && !/clang-format|NOLINT/;
-  close ARGV if eof;
-')
-[[ -z "$long" ]] || { printf '%s\n' "$long" "prose: wrap it at 100 columns"; exit 1; }
+# What git has, or would take; every file where there is no repository.
+files() {
+  git ls-files --cached --others --exclude-standard 2>/dev/null || find . -type f -not -path './build/*' | sed 's|^\./||'
+}
+
+files | perl -CSD -ne '
+  # What a line says as prose, without the mark of a comment; "" where it is something else.
+  sub prose {
+    local $_ = shift;
+    if ($kind eq "document") {
+      $inside = !$inside if /^\s*```/;
+      return $inside || /^(\||#|    )/ ? "" : $_;
+    }
+    if ($kind eq "hashes" || $kind eq "python") {
+      return $1 if !$inside && /^\s*# (\S.*)/;
+      return "" if $kind ne "python";
+      my $quotes = () = /"""/g;
+      my ($indent, $text) = /^(\s*)(?:""")?(.*)/;
+      my $opens = !$inside && $quotes && /^\s*"""/;
+      $at = length $indent if $opens;
+      my $flush = $opens || $inside && length $indent == $at;
+      $inside = !$inside if $quotes % 2 && ($inside || $opens);
+      return $flush ? $text : "";
+    }
+    return !/clang-format|NOLINT/ && m{^\s*// (\S.*)} ? $1 : "" if !$inside && !m{^\s*/\*};
+    $inside = !m{\*/};
+    return m{\*/\s*\S} ? "" : m{^\s*+(?:/?\*+)?+ ?+(\S.*)} ? $1 : "";
+  }
+
+  chomp($file = $_);
+  next if $file eq "docs/status.md";
+  $kind = $file =~ /\.md$/ ? "document"
+        : $file =~ /\.py$/ ? "python"
+        : $file =~ /\.([ch]|[ch]pp|mjs|list)$/ ? "slashes"
+        : $file =~ m{(\.(cmake|sh|supp)|(^|/)(CMakeLists\.txt|Makefile|\.clang-\w+|\.ci/run))$} ? "hashes" : next;
+  open F, "<", $file or next;  # git knows files that are gone
+  $inside = 0;
+  while (<F>) {
+    chomp;
+    my $text = prose($_);
+    next if length() <= 100 || $text !~ /\S\s+\S/;  # one word cannot be wrapped
+    print "$file:$.: ", length, " columns\n";
+    $failed = 1;
+  }
+  close F;
+  END { if ($failed) { print "prose: wrap it at 100 columns\n"; $? = 1 } }
+' >&2
