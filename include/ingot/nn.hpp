@@ -9,6 +9,7 @@
 // A module is not copied or moved: it holds the addresses of its members.
 #pragma once
 #include <memory>
+#include <utility>
 
 #include "ingot/ingot.hpp"
 
@@ -162,19 +163,24 @@ class Convolution : public Layer {
   ConvOptions o_;
 };
 struct Conv1d : Convolution {
-  Conv1d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(1, false, in, out, kernel, o) {}
+  Conv1d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {})
+      : Convolution(1, false, in, out, kernel, std::move(o)) {}
 };
 struct Conv2d : Convolution {
-  Conv2d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(2, false, in, out, kernel, o) {}
+  Conv2d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {})
+      : Convolution(2, false, in, out, kernel, std::move(o)) {}
 };
 struct Conv3d : Convolution {
-  Conv3d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(3, false, in, out, kernel, o) {}
+  Conv3d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {})
+      : Convolution(3, false, in, out, kernel, std::move(o)) {}
 };
 struct ConvTranspose1d : Convolution {
-  ConvTranspose1d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(1, true, in, out, kernel, o) {}
+  ConvTranspose1d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {})
+      : Convolution(1, true, in, out, kernel, std::move(o)) {}
 };
 struct ConvTranspose2d : Convolution {
-  ConvTranspose2d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(2, true, in, out, kernel, o) {}
+  ConvTranspose2d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {})
+      : Convolution(2, true, in, out, kernel, std::move(o)) {}
 };
 
 // ---- normalisation

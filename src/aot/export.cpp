@@ -297,13 +297,13 @@ void require_simple(const Metadata& m, const TreeSpec& in, const TreeSpec& out) 
 
 }  // namespace
 
-Exported aot_export_module(nn::Module& module, TreeFunction forward, const Tree& arguments, const ExportOptions& options) {
+Exported aot_export_module(nn::Module& module, const TreeFunction& forward, const Tree& arguments, const ExportOptions& options) {
   ModuleExport m = export_module(module, forward, arguments, options);
   GraphSignature signature = make_signature(m.entry, m.names, std::move(m.in_spec), std::move(m.out_spec));
   return {std::move(m.entry.graph), std::move(signature)};
 }
 
-Program aot_export_program(nn::Module& module, TreeFunction forward, const Tree& arguments, const ExportOptions& options) {
+Program aot_export_program(nn::Module& module, const TreeFunction& forward, const Tree& arguments, const ExportOptions& options) {
   ModuleExport m = export_module(module, forward, arguments, options);
   m.entry.call_spec = call_spec_of(std::move(m.in_spec), std::move(m.out_spec), options.kwargs.has_value());
   if (options.sizes) add_open_sizes(*options.sizes, m.entry);

@@ -33,13 +33,15 @@ struct Exported {
 // with gradients those of the inputs that require grad). A tensor that `forward` assigns to a
 // buffer is a new value of it (R184). Integers are constants of the graph (R169). User errors: R170
 // to R176, R179 to R181, R184.
-Exported aot_export_module(nn::Module& module, TreeFunction forward, const Tree& arguments, const ExportOptions& options = {});
+Exported aot_export_module(nn::Module& module, const TreeFunction& forward, const Tree& arguments,
+                           const ExportOptions& options = {});
 
 // The same as a program with one entry point, which runs, compiles into a library and is saved: it
 // holds the module's tensors, and a call is a tuple of arguments and a dict, options.kwargs. Open
 // sizes keep their ranges, and what else the export found out about them is checked at a call. With
 // gradients, a run returns the results, and the gradients lie in Program::gradients.
-Program aot_export_program(nn::Module& module, TreeFunction forward, const Tree& arguments, const ExportOptions& options = {});
+Program aot_export_program(nn::Module& module, const TreeFunction& forward, const Tree& arguments,
+                           const ExportOptions& options = {});
 
 // R009. The graph of a function of a flat list or tuple that returns one, and does nothing to its
 // arguments nor returns views of them. With gradients it is a joint graph (primals_1, …,

@@ -83,7 +83,7 @@ SymbolValues hints_of(const Values& examples) {
     return hints;
   };
   const int64_t step = 4, first = 8;
-  const SymbolValues rising = with_steps(first, step);
+  SymbolValues rising = with_steps(first, step);
   if (has_many_of_each(examples, rising)) return rising;
   const SymbolValues falling = with_steps(first + step * static_cast<int64_t>(symbols.size()), -step);
   return has_many_of_each(examples, falling) ? falling : rising;

@@ -77,7 +77,7 @@ class Lowerer {
   std::unordered_map<const TensorImpl*, Elements> by_meta_;
   std::set<int> made_by_op_;  // buffers whose memory an eager op brings, since only it knows how much
 
-  int add_buffer(std::string name, const Geometry& g, Place place) {
+  int add_buffer(const std::string& name, const Geometry& g, Place place) {
     program_.buffers.push_back({prefix_ + name, g.dtype, exprs(g.sizes), exprs(g.strides), place, {}});
     return static_cast<int>(program_.buffers.size()) - 1;
   }
@@ -98,8 +98,8 @@ class Lowerer {
     const Expr value = e.at(vars);
     steps_->emplace_back(Computation{buffer, std::move(vars), {}, value});
   }
-  Elements store(std::string name, const Elements& e, const Geometry& g, Place place) {
-    const int buffer = add_buffer(std::move(name), g, place);
+  Elements store(const std::string& name, const Elements& e, const Geometry& g, Place place) {
+    const int buffer = add_buffer(name, g, place);
     compute(buffer, e);
     return elements_of(buffer, g.sizes);
   }

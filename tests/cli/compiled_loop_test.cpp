@@ -51,7 +51,7 @@ TEST_F(LoopCli, ATextIsCompiledAndRun) {
 
 // A dump goes on where it was made, whichever stage that was, and the result is the program's.
 TEST_F(LoopCli, DumpsOfStagesCompile) {
-  const std::string model = golden("models/mlp/model.pt2"), inputs = golden("models/mlp/case0.safetensors");
+  const std::string model = golden("models/mlp/model.pt2");
   for (const std::string stage : {"lower", "schedule"}) {
     const Ran dump = ingot("compile " + model + " -o " + file("m.so") + " --dump-after " + stage);
     ASSERT_EQ(dump.status, 0) << dump.err;

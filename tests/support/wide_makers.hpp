@@ -12,7 +12,7 @@ namespace ingot::testing {
 
 // What a maker chooses from.
 struct Draft {
-  Draft(std::mt19937_64& random, WideOptions options) : random(random), options(options) {}
+  Draft(std::mt19937_64& random, const WideOptions& options) : random(random), options(options) {}
   std::mt19937_64& random;
   WideOptions options;
   TensorList pool;
