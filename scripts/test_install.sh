@@ -23,7 +23,8 @@ export LD_LIBRARY_PATH="$prefix/$libdir"
 "$work/run_model" "$work/mlp.pt2" >"$work/package.txt"
 cmp "$work/library.txt" "$work/package.txt"
 
-# Four entry points of one library at the same time, over one set of weights and caches: each run returns what the entry returned alone.
+# Four entry points of one library at the same time, over one set of weights and caches: each run
+# returns what the entry returned alone.
 entries=$build/golden/entries
 "$build/ingot" compile prefill="$entries/prefill.pt2" decode="$entries/decode.pt2" evaluate="$entries/evaluate.pt2" \
   cached="$entries/cached.pt2" -o "$work/lm.so" >/dev/null
@@ -31,7 +32,8 @@ cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/examples/c/run_entries.c" $
 "$work/run_entries" "$work/lm.so" >"$work/entries.txt" || { cat "$work/entries.txt" && exit 1; }
 [ "$(sort "$work/entries.txt" | tr '\n' ' ')" = "cached: 100 runs decode: 100 runs evaluate: 100 runs prefill: 100 runs " ] ||
   { cat "$work/entries.txt" && exit 1; }
-# One that reads the caches before there is anything in them sees what the others have written since, and the program tells.
+# One that reads the caches before there is anything in them sees what the others have written
+# since, and the program tells.
 "$build/ingot" compile cached="$entries/cached.pt2" prefill="$entries/prefill.pt2" -o "$work/early.so" >/dev/null
 ! "$work/run_entries" "$work/early.so" >"$work/entries.txt" || { cat "$work/entries.txt" && exit 1; }
 grep -qx "cached: 0 runs, then run 0: element 0 of output 0 is not what it was" "$work/entries.txt" || { cat "$work/entries.txt" && exit 1; }

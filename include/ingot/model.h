@@ -90,7 +90,8 @@ typedef struct ingot_entry_info {
 
 INGOT_EXPORT size_t ingot_model_entry_count(void);
 INGOT_EXPORT AOTIRuntimeError ingot_model_entry(size_t entry, ingot_entry_info* info);
-/* Which one has that name, as the functions below want it. A failure lists the names that there are. */
+/* Which one has that name, as the functions below want it. A failure lists the names that there
+ * are. */
 INGOT_EXPORT AOTIRuntimeError ingot_model_find_entry(const char* name, size_t* entry);
 INGOT_EXPORT AOTIRuntimeError ingot_entry_input(size_t entry, size_t k, ingot_value_info* info);
 INGOT_EXPORT AOTIRuntimeError ingot_entry_output(size_t entry, size_t k, ingot_value_info* info);

@@ -9,9 +9,9 @@
 namespace ingot {
 
 // The function, traced on the examples, as the entry point "forward" of a program without state;
-// sizes in `open` stay open. Its inputs are different tensors in storages of their own, whatever the
-// examples share: a library takes its inputs for apart. Tensors that the function brings along are
-// in its graph. User errors: those of `trace`.
+// sizes in `open` stay open. Its inputs are different tensors in storages of their own, whatever
+// the examples share: a library takes its inputs for apart. Tensors that the function brings along
+// are in its graph. User errors: those of `trace`.
 Program function_program(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open = {});
 
 }  // namespace ingot

@@ -67,7 +67,8 @@ bool has_more(const StateEntry& later, const StateEntry& e) {
 void add(Program& all, Program added) {
   tell_apart(all, added);
   for (auto& [name, later] : added.state) {
-    // What the file leaves out is told apart by where it lies in the file, and this is another file.
+    // What the file leaves out is told apart by where it lies in the file, and this is another
+    // file.
     if (!later.tensor.defined() && !later.entry.empty()) later.entry = text(added.name, ": ", later.entry);
     const auto [known, is_new] = all.state.try_emplace(name, later);
     if (is_new) continue;

@@ -76,7 +76,8 @@ static const char* fake_synchronize(int32_t index, void* stream) {
 
 static const ingot_device fake_device = {"cuda", kFakeDeviceType, fake_allocate, fake_release, fake_copy, fake_synchronize};
 
-/* Looks at a run; null for memory that it cannot have. Programs that are not written by hand do not call it. */
+/* Looks at a run; null for memory that it cannot have. Programs that are not written by hand do not
+ * call it. */
 __attribute__((unused)) static void fake_look(const ingot_frame* frame, const void* const* memory, int count) {
   ingot_test_device.stream = frame->stream;
   const int arena = piece_of(frame->arena);
