@@ -51,7 +51,7 @@ TEST(GraphPrint, G01_G04_G06_NodesOnLinesReleasesAndAList) {
 // A097, backward of A085: no nodes at all, None among the results.
 TEST(GraphPrint, G01_NoNodes) {
   Graph g;
-  Node* x = g.placeholder("tangents_1");
+  Node* x = g.placeholder("tangents_1", InputRole::tangent);
   g.outputs = {Argument(), x};
   g.returns = Returns::list;
   expect_text(g, "def forward(self, tangents_1):\n    return [None, tangents_1]\n");
