@@ -132,8 +132,15 @@ std::vector<Elements> view_elements(const Call& call, const Elements& base) {
   const std::vector<Geometry> views = call.op.def->view.from_storage && !is_row_major(call, base)
                                           ? std::vector<Geometry>{*among_elements(call, base)}
                                           : geometries(call, Geometry::contiguous(base.sizes, base.dtype));
+  // Where there are no elements nobody reads one. Positions that are taken apart by sizes of zero
+  // are never simplified: a view of a view of a view would double them each time.
+  const bool is_empty = std::ranges::any_of(base.sizes, [](const Int& n) { return n.same(0); });
   std::vector<Elements> results;
   for (const Geometry& g : views) {
+    if (is_empty) {
+      results.push_back({g.sizes, g.dtype, [base](Index) { return base.at(std::vector<Expr>(base.sizes.size(), Expr(0))); }});
+      continue;
+    }
     auto at = [g, base](Index index) {
       Expr flat = g.offset.expr();
       for (std::size_t d = 0; d < index.size(); d++) flat = flat + index[d] * g.strides[d].expr();

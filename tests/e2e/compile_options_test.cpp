@@ -49,6 +49,24 @@ TEST_F(CompileOptionsTest, ThreadsDoNotChangeTheBytes) {
   EXPECT_TRUE(made[0] == made[1] && made[0] == made[2]);
 }
 
+// Positions among no elements are never simplified: each view of a view took them apart once more,
+// and the text of a few dozen was never written to its end.
+TEST_F(CompileOptionsTest, TextsOfViewsOfNothingStayShort) {
+  const TensorFunction views = [](const TensorList& in) {
+    Tensor x = in[0];
+    for (int k = 0; k < 20; k++) x = x.transpose(0, 1).unsqueeze(0).squeeze(0).sin();
+    return TensorList{x};
+  };
+  std::size_t length = 0;
+  CompileOptions options;
+  options.after = [&](const StageDone& done) {
+    if (done.name == "lower") length = done.text().size();
+  };
+  aot_compile(views, {zeros({0, 0, 0})}, path("f.so"), options);
+  EXPECT_GT(length, 0U);
+  EXPECT_LT(length, 20000U);
+}
+
 // What is in use, not what the process holds: the heap keeps what was freed. What threads keep at
 // hand for their next allocations counts as in use, and comes up to a megabyte.
 std::size_t bytes_in_use() { return mallinfo2().uordblks + mallinfo2().hblkhd; }

@@ -15,7 +15,7 @@ namespace {
 
 using testing::listed_program;
 
-std::vector<float> floats(const Value& v) { return v.tensor().to_vector<float>(); }
+std::vector<float> elements_of(const Value& v) { return v.tensor().to_vector<float>(); }
 
 // A program of one entry point, which returns x times the state `n`.
 Program times(const std::string& entry, const Tensor& n) {
@@ -67,7 +67,7 @@ TEST(ProgramJoin, EntriesOfAllShareOneState) {
   ASSERT_EQ(p.entries.size(), 2u);
   EXPECT_EQ(p.entries[1].from, "scale.pt2");
   (void)p.run(Values{tensor({5})});
-  EXPECT_EQ(floats(p.run(Values{tensor({2})}, 1)[0]), std::vector<float>{30});
+  EXPECT_EQ(elements_of(p.run(Values{tensor({2})}, 1)[0]), std::vector<float>{30});
   EXPECT_EQ(p.state.size(), 1u);
 }
 
@@ -90,15 +90,15 @@ TEST(ProgramJoin, StateOfOneNameIsTheSame) {
 TEST(ProgramJoin, WhatExportersCountIsToldApart) {
   Program other = join(list_of(times("a", tensor({1})), counted(times("b", tensor({2})))));
   EXPECT_EQ(other.state.size(), 2u);
-  EXPECT_EQ(floats(other.run(Values{tensor({10})}, 0)[0]), std::vector<float>{10});
-  EXPECT_EQ(floats(other.run(Values{tensor({10})}, 1)[0]), std::vector<float>{20});
+  EXPECT_EQ(elements_of(other.run(Values{tensor({10})}, 0)[0]), std::vector<float>{10});
+  EXPECT_EQ(elements_of(other.run(Values{tensor({10})}, 1)[0]), std::vector<float>{20});
   EXPECT_TRUE(other.state.contains("b.n"));
   EXPECT_EQ(join(list_of(counted(times("a", tensor({1}))), counted(times("b", tensor({1}))))).state.size(), 1u);
 }
 
 TEST(ProgramJoin, BytesThatOneFileLeavesOutAreAnothers) {
   Program p = join(list_of(left_out(times("a", tensor({4}))), times("b", tensor({4}))));
-  EXPECT_EQ(floats(p.run(Values{tensor({2})})[0]), std::vector<float>{8});
+  EXPECT_EQ(elements_of(p.run(Values{tensor({2})})[0]), std::vector<float>{8});
   // Two files may call different bytes alike.
   Program m = times("b", tensor({4}));
   m.state["m"] = m.state.extract("n").mapped();

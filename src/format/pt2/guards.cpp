@@ -15,9 +15,9 @@ namespace ingot {
 namespace {
 
 // Guards name facts about inputs; each becomes a symbol.
-class GuardScope final : public SymScope {
+class GuardText final : public SymScope {
  public:
-  GuardScope(const std::vector<Leaf>& inputs, InputCondition& condition) : inputs_(inputs), condition_(condition) {}
+  GuardText(const std::vector<Leaf>& inputs, InputCondition& condition) : inputs_(inputs), condition_(condition) {}
 
   Expr symbol(std::string_view name) override { throw_user_error(text("a guard cannot speak of ", name)); }
 
@@ -81,9 +81,9 @@ void read_guards(const std::vector<std::string>& guards, EntryPoint& entry, std:
     skipped += text(skipped.empty() ? "" : "; ", guard.substr(0, kShown), guard.size() > kShown ? "…" : "", " (", reason, ")");
   };
   for (const std::string& g : guards) {
-    InputCondition c{GuardScope::shown(g), {}, {}};
+    InputCondition c{GuardText::shown(g), {}, {}};
     try {
-      GuardScope scope(inputs, c);
+      GuardText scope(inputs, c);
       c.holds = parse_sym_expression(g, scope);
       INGOT_REQUIRE(c.holds.dtype() == DType::b8, "it is no condition");
       entry.conditions.push_back(std::move(c));
