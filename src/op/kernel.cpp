@@ -70,11 +70,19 @@ Value run_view(const Op& op, Args args) {
   return pack(op, std::move(outs));
 }
 
+// Whether an op that is a program runs as it. One that has a kernel beside its program has it for
+// speed: the program is what a trace records, what it looks like on fakes, and what devices run
+// that the kernel is not made for.
+bool runs_as_program(const Op& op, Args args) {
+  const OpDef& d = *op.def;
+  return d.body && (!d.kernel || is_fake_call(args) || common_device(op, args).type != DeviceType::cpu);
+}
+
 // A functional op with rules of its own.
 Value run_functional(const Op& op, Args args) {
   const OpDef& d = *op.def;
   if (d.view.geometry) return run_view(op, args);
-  if (d.body) {
+  if (runs_as_program(op, args)) {
     Scoped<Layer> s(thread_state().layer, Layer::kernel);
     return d.body({op, args});
   }

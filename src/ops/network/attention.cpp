@@ -1,15 +1,23 @@
 // Scaled dot product attention: softmax(q kᵀ · scale + mask) v over the last two dims.
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "expr/if_known.hpp"
 #include "ingot/ingot.hpp"
+#include "kernels/attention.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/common/dense.hpp"
 #include "ops/family.hpp"
 #include "tensor/geometry.hpp"
+#include "tensor/rows.hpp"
 
 namespace ingot {
 namespace {
@@ -112,61 +120,112 @@ Value attention_math(const Call& c) {
 }
 
 // ---- the fused node: output and logsumexp of the scores; backward keeps no weights
+// Each is a program, which traces record and compiled code is made of, and a kernel, which makes
+// the scores of a few rows at a time.
 
+DType sums_of(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+// The geometry of `sizes` in memory with the dims in this order, the outermost first. As permute,
+// contiguous and permute back make it: what lies so already (a dim of one element) stays.
+Geometry in_order(const Shape& sizes, DType dtype, const Shape& order) {
+  Geometry g = permute_geometry(Geometry::contiguous(sizes, dtype), order);
+  if (!is_contiguous(g.sizes, g.strides)) g.strides = contiguous_strides(g.sizes);
+  Shape back = order;
+  for (int k = 0; k < 4; k++) back[static_cast<int>(order[k].value())] = k;
+  return permute_geometry(g, back);
+}
+Tensor in_order(const Tensor& t, const Shape& order) {
+  Shape back = order;
+  for (int k = 0; k < 4; k++) back[static_cast<int>(order[k].value())] = k;
+  return t.permute(order).contiguous().permute(back);
+}
 // [B, H, L, …] stored as [B, L, H, …]: what a transformer reshapes next.
-Tensor heads_inside(const Tensor& t) { return t.transpose(1, 2).contiguous().transpose(1, 2); }
-
-// The elements of t in the order of the query's, which is how PyTorch's result lies.
-Tensor laid_out_as(const Tensor& query, const Tensor& t) {
+Shape heads_inside() { return {0, 2, 1, 3}; }
+// The order of the query's dims, which is how PyTorch's result lies.
+Shape order_of(const Tensor& query) {
   const Shape strides = dense_strides_like(query.sizes(), query.strides());
-  int order[] = {0, 1, 2, 3};  // dims from the outermost
+  Shape order{0, 1, 2, 3};
   for (int n = 1; n < 4; n++)
-    for (int k = n; k > 0 && less_if_known(strides[order[k - 1]], strides[order[k]]).value_or(false); k--)
+    for (int k = n; k > 0; k--) {
+      const auto at = [&](int i) { return strides[static_cast<int>(order[i].value())]; };
+      if (!less_if_known(at(k - 1), at(k)).value_or(false)) break;
       std::swap(order[k - 1], order[k]);
-  Shape there{0, 0, 0, 0}, back{0, 0, 0, 0};
-  for (int k = 0; k < 4; k++) there[k] = order[k], back[order[k]] = k;
-  return t.permute(there).contiguous().permute(back);
+    }
+  return order;
 }
 
-struct Fused {
-  Tensor q, k, v, mask;
+// What both nodes are called with, and how many of what there are.
+struct Inputs {
+  Tensor q, k, v, mask;  // the mask as it was given
+  bool is_causal;
   double scale;
-  Tensor scores() const {
-    Tensor s = matmul(q, k.transpose(-2, -1)) * scale;
-    return mask.defined() ? s + mask : s;
-  }
-  Tensor weights() const { return aten<"_safe_softmax">(scores(), -1); }  // rows in which nothing takes part are zero
+  Int batches, heads;
+
+  Int rows() const { return q.size(2); }
+  Int keys() const { return k.size(2); }
+  Shape sized(const Tensor& t) const { return {batches, heads, t.size(2), t.size(3)}; }
 };
-Fused fused_inputs(DType high, const Tensor& q, const Tensor& k, const Tensor& v, const Value& is_causal, const Value& mask,
-                   const Value& scale) {
+Inputs inputs_of(const Tensor& q, const Tensor& k, const Tensor& v, const Value& is_causal, const Tensor& mask,
+                 const Value& scale) {
   INGOT_REQUIRE(q.dim() == 4 && k.dim() == 4 && v.dim() == 4,
                 "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}");
-  INGOT_REQUIRE(!is_causal.to_bool() || mask.is_none(),
+  INGOT_REQUIRE(!is_causal.to_bool() || !mask.defined(),
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
-  Fused f{q.to(high), k.to(high), v.to(high), {}, scale_of(q, scale)};
-  if (is_causal.to_bool()) f.mask = causal_mask(q.size(2), k.size(2), high, q.device());
-  else if (mask.is_tensor()) f.mask = mask.tensor().to(high);
-  return f;
+  INGOT_REQUIRE(q.size(3) == k.size(3),
+                "scaled_dot_product_attention_flash_attention: query and key should have the same head size, found ", q.sizes(),
+                " and ", k.sizes());
+  INGOT_REQUIRE(k.size(2) == v.size(2),
+                "scaled_dot_product_attention_flash_attention: key and value should have the same length, found ", k.sizes(),
+                " and ", v.sizes());
+  constexpr std::string_view name = "scaled_dot_product_attention_flash_attention";
+  const auto outer = [](const Tensor& t) { return Shape{t.size(0), t.size(1)}; };
+  const Shape all = broadcast_shapes(broadcast_shapes(outer(q), outer(k), name), outer(v), name);
+  return {q, k, v, mask, is_causal.to_bool(), scale_of(q, scale), all[0], all[1]};
 }
-// (query, key, value, dropout_p, is_causal, attn_mask, scale) -> (output, logsumexp)
-Value fused(const Call& c) {
+// (query, key, value, dropout_p, is_causal, attn_mask, scale)
+Inputs forward_inputs(const Call& c) {
   INGOT_REQUIRE(c[3].to_double() == 0, "_scaled_dot_product_flash_attention_for_cpu: Currently do not support dropout > 0");
-  const DType dtype = c.tensor(0).dtype(), sums = dtype == DType::f64 ? DType::f64 : DType::f32;
-  const Fused f = fused_inputs(sums, c.tensor(0), c.tensor(1), c.tensor(2), c[4], c[5], c[6]);
-  const Tensor lse = aten<"logsumexp">(f.scores(), Shape{-1}).to(sums);
-  return TensorList{laid_out_as(c.tensor(0), matmul(f.weights(), f.v).to(dtype)), heads_inside(lse)};
+  return inputs_of(c.tensor(0), c.tensor(1), c.tensor(2), c[4], c[5].tensor_or_none(), c[6]);
 }
-// (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale) ->
-// gradients of query, key, value. Output and logsumexp are rounded: the weights are computed anew
-// from the inputs instead. In double: where gradients cancel (a bias of the keys has none) float
-// would leave noise that an optimizer which divides by the gradient's size makes visible.
+// (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale). Output and
+// logsumexp are rounded: the weights are computed anew from the inputs instead.
+Inputs backward_inputs(const Call& c) {
+  return inputs_of(c.tensor(1), c.tensor(2), c.tensor(3), c[7], c[8].tensor_or_none(), c[9]);
+}
+
+// ---- as a program
+
+// The inputs in the type of sums, and the steps from them to the output.
+struct Steps {
+  Tensor q, k, v, mask;
+  double scale;
+  explicit Steps(const Inputs& in) : scale(in.scale) {
+    const DType high = sums_of(in.q.dtype());
+    q = in.q.to(high), k = in.k.to(high), v = in.v.to(high);
+    if (in.is_causal) mask = causal_mask(in.rows(), in.keys(), high, q.device());
+    else if (in.mask.defined()) mask = in.mask.to(high);
+  }
+  Tensor scores() const {
+    const Tensor s = matmul(q, k.transpose(-2, -1)) * scale;
+    return mask.defined() ? s + mask : s;
+  }
+};
+Tensor weights_of(const Tensor& scores) { return aten<"_safe_softmax">(scores, -1); }  // where nothing takes part: zeros
+Tensor turned(const Tensor& t) { return t.transpose(-2, -1); }
+
+Value fused(const Call& c) {
+  const Steps f(forward_inputs(c));
+  const Tensor scores = f.scores(), lse = aten<"logsumexp">(scores, Shape{-1});
+  return TensorList{in_order(matmul(weights_of(scores), f.v).to(c.tensor(0).dtype()), order_of(c.tensor(0))),
+                    lse.transpose(1, 2).contiguous().transpose(1, 2)};
+}
 Value fused_backward(const Call& c) {
-  const Fused f = fused_inputs(DType::f64, c.tensor(1), c.tensor(2), c.tensor(3), c[7], c[8], c[9]);
+  const Steps f(backward_inputs(c));
   const DType dtype = c.tensor(1).dtype();
-  const Tensor grad = c.tensor(0).to(f.q.dtype()), p = f.weights(), through = matmul(grad, f.v.transpose(-2, -1));
-  const Tensor scores = (through - aten<"sum.dim_IntList">(through * p, Shape{-1}, true)) * p * f.scale;
-  return TensorList{heads_inside(matmul(scores, f.k).to(dtype)), heads_inside(matmul(scores.transpose(-2, -1), f.q).to(dtype)),
-                    heads_inside(matmul(p.transpose(-2, -1), grad).to(dtype))};
+  const Tensor grad = c.tensor(0).to(f.q.dtype()), p = weights_of(f.scores()), of_p = matmul(grad, turned(f.v));
+  const Tensor of_scores = aten<"_softmax_backward_data">(of_p, p, -1, p.dtype()) * f.scale;
+  const auto result = [&](const Tensor& t) { return in_order(t.to(dtype), heads_inside()); };
+  return TensorList{result(matmul(of_scores, f.k)), result(matmul(turned(of_scores), f.q)), result(matmul(turned(p), grad))};
 }
 void fused_vjp(Vjp& v) {
   if (!v.grad().defined()) return;
@@ -174,6 +233,112 @@ void fused_vjp(Vjp& v) {
       v.grad(), v.saved(0), v.saved(1), v.saved(2), v.result(0), v.result(1), v.arg(3), v.arg(4), v.saved(5), v.arg(6));
   for (int i = 0; i < 3; i++)
     if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
+}
+
+// ---- as a kernel
+
+void fused_meta(const Call& c, Outputs& o) {
+  const Inputs in = forward_inputs(c);
+  o.add(in_order({in.batches, in.heads, in.rows(), in.v.size(3)}, in.q.dtype(), order_of(in.q)));
+  Geometry lse = in_order({in.batches, in.heads, in.rows(), 1}, sums_of(in.q.dtype()), heads_inside());
+  lse.sizes.pop_back(), lse.strides.pop_back();
+  o.add(std::move(lse));
+}
+void fused_backward_meta(const Call& c, Outputs& o) {
+  const Inputs in = backward_inputs(c);
+  for (const Tensor* t : {&in.q, &in.k, &in.v}) o.add(in_order(in.sized(*t), in.q.dtype(), heads_inside()));
+}
+
+template <class T>
+constexpr DType kTypeOf = sizeof(T) == 4 ? DType::f32 : DType::f64;
+
+// A tensor as [batch, head, row, col], a matrix for each head, and what keeps it alive.
+template <class T>
+class Matrices {
+ public:
+  // One that is read, in T and for all batches and heads.
+  Matrices(const Tensor& t, const Shape& sizes) : tensor_(t.dtype() == kTypeOf<T> ? t : dense(t, kTypeOf<T>)) {
+    take(expand_geometry(tensor_->geom, sizes).strides);
+  }
+  // A result: in a type of fewer digits it is written when it is complete.
+  explicit Matrices(const Tensor& result)
+      : result_(result),
+        tensor_(result.dtype() == kTypeOf<T> ? result
+                                             : make_tensor(Geometry::contiguous(result.sizes(), kTypeOf<T>), result.device())) {
+    take(tensor_.strides());
+  }
+  void finish() const {
+    if (!result_.is_same(tensor_)) copy_elements(result_, tensor_);
+  }
+  const kernels::Heads<T>& heads() const { return heads_; }
+  kernels::Heads<const T> read() const { return {heads_.data, heads_.batch, heads_.head, heads_.row, heads_.col}; }
+
+ private:
+  void take(const Shape& strides) {
+    heads_ = {tensor_.data<T>(), strides[0].number(), strides[1].number(), strides[2].number(),
+              strides.dim() < 4 ? 0 : strides[3].number()};
+  }
+  Tensor result_, tensor_;
+  kernels::Heads<T> heads_{};
+};
+
+// The inputs as the kernel takes them.
+template <class T>
+struct KernelInputs {
+  Matrices<T> q, k, v;
+  std::optional<Matrices<T>> mask;
+  kernels::Attention<T> attention;
+
+  explicit KernelInputs(const Inputs& in) : q(in.q, in.sized(in.q)), k(in.k, in.sized(in.k)), v(in.v, in.sized(in.v)) {
+    if (in.mask.defined()) mask.emplace(in.mask, Shape{in.batches, in.heads, in.rows(), in.keys()});
+    attention = {in.batches.number(),
+                 in.heads.number(),
+                 in.rows().number(),
+                 in.keys().number(),
+                 in.q.size(3).number(),
+                 in.v.size(3).number(),
+                 static_cast<T>(in.scale),
+                 in.is_causal,
+                 q.read(),
+                 k.read(),
+                 v.read(),
+                 mask ? mask->read() : kernels::Heads<const T>{}};
+  }
+  // f(begin, end, scratch) for tasks of so many multiplications each.
+  template <class F>
+  void run(int64_t tasks, const F& f) const {
+    const kernels::Attention<T>& a = attention;
+    const int64_t all = a.batches * a.heads * a.rows * a.keys * (a.embed + a.value_embed);
+    const int64_t work = std::max<int64_t>(1, all / std::max<int64_t>(1, tasks));
+    parallel_for(0, tasks, std::max<int64_t>(1, 65536 / work), [&](int64_t begin, int64_t end) {
+      const Scratch scratch(kernels::attention_scratch_bytes(a));
+      f(begin, end, scratch.get());
+    });
+  }
+};
+
+void fused_kernel(const Call& c, std::span<const Tensor> r) {
+  on_floating(c.tensor(0).dtype(), c.op.schema.name, [&]<class T>(T) {
+    const KernelInputs<T> in(forward_inputs(c));
+    const Matrices<T> out(r[0]), lse(r[1]);
+    in.run(kernels::attention_tasks(in.attention), [&](int64_t begin, int64_t end, void* scratch) {
+      kernels::attention(in.attention, out.heads(), lse.heads(), begin, end, scratch);
+    });
+    out.finish();
+    lse.finish();
+  });
+}
+void fused_backward_kernel(const Call& c, std::span<const Tensor> r) {
+  on_floating(c.tensor(1).dtype(), c.op.schema.name, [&]<class T>(T) {
+    const Inputs inputs = backward_inputs(c);
+    const KernelInputs<T> in(inputs);
+    const Matrices<T> grad(c.tensor(0), {inputs.batches, inputs.heads, inputs.rows(), inputs.v.size(3)});
+    const Matrices<T> of[] = {Matrices<T>(r[0]), Matrices<T>(r[1]), Matrices<T>(r[2])};
+    in.run(in.attention.batches * in.attention.heads, [&](int64_t begin, int64_t end, void* scratch) {
+      kernels::attention_backward(in.attention, grad.read(), of[0].heads(), of[1].heads(), of[2].heads(), begin, end, scratch);
+    });
+    for (const Matrices<T>& m : of) m.finish();
+  });
 }
 
 constexpr OpDef kOps[] = {
@@ -191,6 +356,8 @@ constexpr OpDef kOps[] = {
     {.schema =
          "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, "
          "Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+     .meta = fused_meta,
+     .kernel = fused_kernel,
      .body = fused,
      .vjp = fused_vjp,
      .saves = {{0}, {1}, {2}, {5}, {kResult}, {kResult - 1}},
@@ -200,6 +367,8 @@ constexpr OpDef kOps[] = {
          "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor "
          "logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
          "Tensor grad_value)",
+     .meta = fused_backward_meta,
+     .kernel = fused_backward_kernel,
      .body = fused_backward},
 };
 
