@@ -1,4 +1,5 @@
-// scaled_dot_product_attention: the kernel against its program and against written-out attention.
+// scaled_dot_product_attention: the kernel against its program and against written-out attention,
+// and gradients of higher order.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "ingot/ingot.hpp"
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"
+#include "support/gradient_check.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -44,7 +46,127 @@ Tensor written_out(const Tensor& q, const Tensor& given_k, const Tensor& given_v
   return matmul(aten<"masked_fill.Scalar">(scores.softmax(-1), empty, 0), v);
 }
 
+Tensor wave(const Shape& sizes, double step) { return (arange(sizes.product()).to(float64) * step).sin().view(sizes); }
+Tensor some_mask() { return tensor({1, 1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0}, {3, 4}, boolean); }
+const std::vector<std::pair<const char*, Options>>& all_options() {
+  static const std::vector<std::pair<const char*, Options>> all{{"plain", {}},
+                                                                {"causal", {.is_causal = true}},
+                                                                {"scale", {.scale = -0.3}},
+                                                                {"mask", {.mask = some_mask()}},
+                                                                {"gqa", {.gqa = true}},
+                                                                {"float mask", {.mask = wave({3, 4}, 2.1)}}};
+  return all;
+}
+TensorList inputs(bool gqa) {
+  const int64_t heads = gqa ? 2 : 4;
+  return {wave({1, 4, 3, 2}, 1.3), wave({1, heads, 4, 2}, 0.7), wave({1, heads, 4, 2}, 1.1)};
+}
+
 using Attend = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Options&);
+// The gradient of the weighted sum of the gradients of the weighted sum of the results.
+TensorList second_order(Attend f, const TensorList& in, const Options& o) {
+  TensorList x;
+  for (const Tensor& t : in) x.push_back(t.detach().clone().requires_grad_());
+  const Tensor y = f(x[0], x[1], x[2], o);
+  const auto weights = [](const Tensor& t, double step) { return wave(t.sizes(), step).to(t.dtype()); };
+  const TensorList g = grad({(y * weights(y, 0.9)).sum()}, x, {}, {.create_graph = true});
+  Tensor sum;
+  for (std::size_t i = 0; i < g.size(); i++) {
+    const Tensor part = (g[i] * weights(g[i], 0.4 + 0.1 * static_cast<double>(i))).sum();
+    sum = sum.defined() ? sum + part : part;
+  }
+  return grad({sum}, x);
+}
+
+// Of each gradient the first three elements and the sum of the absolute values, by PyTorch's math
+// backend.
+TEST(AttentionGradients, SecondOrderIsPyTorchs) {
+  const double want[6][3][4] = {{{0.058690649035, 0.134932951014, 0.428658782998, 7.221017237155},
+                                 {0.122558368153, 0.007187548401, 0.350196993991, 6.4941618706},
+                                 {-0.066045636187, -0.212542462858, 0.115109939956, 4.180674354143}},
+                                {{0.0, 0.0, 0.230137059344, 3.381787037501},
+                                 {-0.484873985427, -0.125306385603, 0.171024038136, 3.073264982592},
+                                 {-0.206293512375, -0.159230440833, 0.103018198309, 2.84939329146}},
+                                {{-0.031085456664, -0.045354643383, -0.077772388128, 2.469753756002},
+                                 {0.044367494443, -0.007764121459, -0.130409639889, 2.160151865252},
+                                 {0.009051424395, 0.023292064245, -0.035850245164, 1.732080347077}},
+                                {{-0.061637283186, -0.061519993447, 0.063201757766, 3.975481687929},
+                                 {0.117555949074, 0.003299615682, 0.0, 5.378670381976},
+                                 {0.103276482975, -0.035161387611, 0.0, 3.463082741103}},
+                                {{0.058690649035, 0.134932951014, 0.428658782998, 5.234656871785},
+                                 {0.250064583853, 0.074654240959, -0.065523614879, 2.602730232749},
+                                 {-0.025248620089, -0.246346831117, -0.22180545823, 2.415860801943}},
+                                {{0.104171180677, 0.110950860309, 0.209666019149, 6.602059602134},
+                                 {0.056890513752, -0.125544601583, 0.178050559195, 7.097289650141},
+                                 {0.083136800014, -0.071052253795, -0.021747820534, 3.983601493162}}};
+  for (std::size_t c = 0; c < all_options().size(); c++) {
+    const auto& [name, o] = all_options()[c];
+    const TensorList found = second_order(attend, inputs(o.gqa), o);
+    for (std::size_t i = 0; i < 3; i++) {
+      const std::vector<double> x = found[i].to_vector<double>();
+      double sum = 0;
+      for (const double e : x) sum += std::abs(e);
+      for (std::size_t k = 0; k < 3; k++) EXPECT_NEAR(x[k], want[c][i][k], 1e-11) << name << " " << i;
+      EXPECT_NEAR(sum, want[c][i][3], 1e-10) << name << " " << i;
+    }
+  }
+}
+
+TEST(AttentionGradients, ThreeOrdersAreDifferences) {
+  for (const auto& [name, o] : all_options())
+    for (std::size_t i = 0; i < 3; i++) {
+      SCOPED_TRACE(text(name, " input ", i));
+      check_gradient(
+          [&](const Tensor& x) {
+            TensorList in = inputs(o.gqa);
+            in[i] = x;
+            return attend(in[0], in[1], in[2], o);
+          },
+          inputs(o.gqa)[i], i == 0 ? 3 : 2);
+    }
+}
+
+TEST(AttentionGradients, SmallerTypesAreNearDoubles) {
+  for (const auto& [name, o] : all_options())
+    for (const auto& [dtype, near] : {std::pair(float32, 1e-5), std::pair(float16, 3e-2), std::pair(bfloat16, 2e-1)}) {
+      TensorList in, exact;
+      for (const Tensor& t : inputs(o.gqa)) in.push_back(t.to(dtype)), exact.push_back(in.back().to(float64));
+      Options small = o;
+      if (small.mask.defined() && small.mask.dtype() != boolean) small.mask = small.mask.to(float32).to(dtype);
+      Options wide = small;
+      if (wide.mask.defined() && wide.mask.dtype() != boolean) wide.mask = wide.mask.to(float64);
+      const TensorList want = second_order(written_out, exact, wide), found = second_order(attend, in, small);
+      for (std::size_t i = 0; i < 3; i++) {
+        EXPECT_EQ(found[i].dtype(), dtype);
+        EXPECT_TRUE(allclose(found[i].to(float64), want[i], near, near)) << name << " " << name_of(dtype) << " " << i;
+      }
+    }
+}
+
+TEST(AttentionGradients, PushforwardIsThatOfWrittenOut) {
+  for (const auto& [name, o] : all_options()) {
+    const TensorList in = inputs(o.gqa);
+    TensorList tangents;
+    for (const Tensor& t : in) tangents.push_back(wave(t.sizes(), 0.37));
+    const auto pushed = [&](Attend f) {
+      return jvp([&](const TensorList& x) { return TensorList{f(x[0], x[1], x[2], o)}; }, in, tangents).tangents[0];
+    };
+    EXPECT_TRUE(allclose(pushed(attend), pushed(written_out), 1e-10, 1e-12)) << name;
+  }
+}
+
+TEST(AttentionGradients, HessiansOfMembers) {
+  const TensorList in = inputs(false);
+  const auto hessian_of = [](Attend f) {
+    return hessian([f](const TensorList& x) { return TensorList{f(x[0], x[1], x[2], {}).sin().sum()}; });
+  };
+  const auto members = [&](Attend f) {
+    const TensorList batched{stack({in[0], in[0] * 0.5}), stack({in[1], in[1] + 0.1}), stack({in[2], in[2].cos()})};
+    return vmap(hessian_of(f))(batched)[0];
+  };
+  EXPECT_TRUE(allclose(members(attend), members(written_out), 1e-9, 1e-11));
+}
+
 // What fits one block of rows and what takes several, in types and layouts.
 TEST(AttentionKernel, EqualsWrittenOut) {
   struct Case {

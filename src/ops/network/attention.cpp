@@ -211,6 +211,7 @@ struct Steps {
   }
 };
 Tensor weights_of(const Tensor& scores) { return aten<"_safe_softmax">(scores, -1); }  // where nothing takes part: zeros
+Tensor sum_of_rows(const Tensor& t) { return aten<"sum.dim_IntList">(t, Shape{-1}, true); }
 Tensor turned(const Tensor& t) { return t.transpose(-2, -1); }
 
 Value fused(const Call& c) {
@@ -233,6 +234,45 @@ void fused_vjp(Vjp& v) {
       v.grad(), v.saved(0), v.saved(1), v.saved(2), v.result(0), v.result(1), v.arg(3), v.arg(4), v.saved(5), v.arg(6));
   for (int i = 0; i < 3; i++)
     if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
+}
+
+// a + b, either of which may be none.
+Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
+
+// The gradient of the gradients, by what these are made of. With the scores s, the weights p and
+// the output's gradient g:
+//   of_p = g vᵀ        of_s = p (of_p - rows(of_p p))
+//   grad_query = scale of_s k        grad_key = scale of_sᵀ q        grad_value = pᵀ g
+// Below, x_… is the gradient of …, beginning with those of the three results. All of it are
+// differentiable ops, so there are gradients of any order.
+void fused_backward_vjp(Vjp& v) {
+  const Steps f(inputs_of(v.saved(1), v.saved(2), v.saved(3), v.arg(7), v.saved(8), v.arg(9)));
+  const DType high = f.q.dtype();
+  const auto given = [&](int k) { return v.grad(k).defined() ? v.grad(k).to(high) : Tensor(); };
+  const Tensor x_query = given(0), x_key = given(1), x_value = given(2), g = v.saved(0).to(high);
+  const Tensor p = weights_of(f.scores()), of_p = matmul(g, turned(f.v)), centred = of_p - sum_of_rows(of_p * p);
+  const auto set = [&](int i, const Tensor& t) {
+    if (t.defined()) v.set(i, t.to(v.geom(i).dtype));
+  };
+
+  Tensor x_of_s, x_of_p, x_p;
+  if (x_query.defined()) x_of_s = matmul(x_query, turned(f.k)) * f.scale;
+  if (x_key.defined()) x_of_s = plus(x_of_s, matmul(f.q, turned(x_key)) * f.scale);
+  if (x_of_s.defined()) {
+    const Tensor rows = sum_of_rows(x_of_s * p);
+    x_of_p = (x_of_s - rows) * p;
+    x_p = x_of_s * centred - rows * of_p;
+  }
+  if (x_value.defined()) x_p = plus(x_p, matmul(g, turned(x_value)));
+  if (!x_p.defined()) return;
+
+  if (v.need(0))
+    set(0, plus(x_of_p.defined() ? matmul(x_of_p, f.v) : Tensor(), x_value.defined() ? matmul(p, x_value) : Tensor()));
+  if (v.need(3) && x_of_p.defined()) set(3, matmul(turned(x_of_p), g));
+  if (!v.need(1) && !v.need(2)) return;
+  const Tensor x_scores = (x_p - sum_of_rows(x_p * p)) * p * f.scale, of_s = centred * p * f.scale;
+  if (v.need(1)) set(1, plus(matmul(x_scores, f.k), x_key.defined() ? matmul(of_s, x_key) : Tensor()));
+  if (v.need(2)) set(2, plus(matmul(turned(x_scores), f.q), x_query.defined() ? matmul(turned(of_s), x_query) : Tensor()));
 }
 
 // ---- as a kernel
@@ -369,7 +409,10 @@ constexpr OpDef kOps[] = {
          "Tensor grad_value)",
      .meta = fused_backward_meta,
      .kernel = fused_backward_kernel,
-     .body = fused_backward},
+     .body = fused_backward,
+     .vjp = fused_backward_vjp,
+     .saves = {{0}, {1}, {2}, {3}, {8}},
+     .grad = {.refuses = 0b100000000}},  // the mask, as above
 };
 
 }  // namespace
