@@ -3,7 +3,8 @@
 // arguments and returns new tensors: it may not write them or return them as they are while it is
 // traced. Gradients flow to the operands and to tensors that a function captures; what it captures
 // it must own, since a backward that is traced too runs it again. Under vmap, where the predicate
-// of cond differs by member, both functions run and each member takes its result.
+// of cond differs by member, both functions run and each member takes its result; a loop runs while
+// any member's condition holds, and the others stay as they are.
 #pragma once
 #include "ingot/transforms.hpp"
 
@@ -18,7 +19,8 @@ TensorList cond(const Tensor& predicate, const TensorFunction& if_true, const Te
 TensorList cond(bool predicate, const TensorFunction& if_true, const TensorFunction& if_false, const TensorList& operands);
 
 // Calls body with what it returned last, beginning with `carried`, while `condition` of the same
-// arguments is true. `others` come after what is carried, in every call. No gradients.
+// arguments is true. `others` come after what is carried, in every call. A traced backward runs the
+// loop anew, once to know how often it runs, and keeps what was carried into each step.
 TensorList while_loop(const TensorFunction& condition, const TensorFunction& body, const TensorList& carried,
                       const TensorList& others = {});
 

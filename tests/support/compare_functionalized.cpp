@@ -339,7 +339,6 @@ Comparison refused(const Program& p, const std::string& message, std::size_t set
     return {Agreement::refused_wrappers, message};
   if (message.ends_with("_: a leaf Variable that requires grad is being used in an in-place operation."))
     return {Agreement::refused_leaf, message};
-  if (message == "derivative for higher_order::while_loop is not implemented") return {Agreement::refused_while_loop, message};
   return {Agreement::differs, "refused: " + message};
 }
 
@@ -355,7 +354,6 @@ const char* name_of(Agreement a) {
     case Agreement::refused_histories: return "refused: histories on one storage";
     case Agreement::refused_wrappers: return "refused: wrapper tensors that alias, lie otherwise and are written, or decide";
     case Agreement::refused_leaf: return "refused: an in-place view of a leaf under no_grad";
-    case Agreement::refused_while_loop: return "refused: gradients through while_loop";
     case Agreement::refused_operand: return "refused: gradients of control flow whose operand was written";
     case Agreement::refused_looks: return "refused: an in-place view of an input";
     case Agreement::refused_gaps: return "refused: elements of others around those of a written copy";

@@ -21,7 +21,6 @@ enum class Agreement {
   refused_histories,  // arguments that share storage without being views of one tensor, or a result with a history of its own
   refused_wrappers,  // of wrapper tensors, in PyTorch's words: inputs or results of them that alias, or are not contiguous and written; conditions
   refused_leaf,  // an in-place view of a leaf under no_grad, which eager allows and PyTorch's compiled functions do not
-  refused_while_loop,  // gradients through while_loop
   refused_operand,  // gradients of control flow one of whose operands was written: recorded, and in PyTorch eagerly too, it saves them all
   refused_looks,  // compiled alone: an in-place view of an input, in PyTorch's words for export
   refused_gaps,  // compiled alone: a written copy of a part of a storage (select_scatter of a column), with what lies around its elements

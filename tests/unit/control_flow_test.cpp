@@ -1,6 +1,9 @@
 // cond, map, while_loop and scan from C++: eager, traced, functionalized, differentiated.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "graph/dead_code.hpp"
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
@@ -162,12 +165,147 @@ TEST_F(ControlFlow, WhileRunsAsOftenAsItMust) {
   const Tensor x = count({3}), y = count({3});
   expect_traced(f, {x, y}, {{x, y}, {x * 100, y}, {x * 0.01, y}});
   expect_equal(f({x, y}), f({x, y}));
-  const Tensor tracked = count({3}).requires_grad_();
-  EXPECT_NE(error_of([&] {
-              trace([&](const TensorList& in) { return grad({f({in[0].detach().requires_grad_(), in[1]})[0].sum()}, {tracked}); },
-                    {x, y});
-            }),
-            "no error");
+}
+
+// A loop of data's own length: as often as it runs for these, also never.
+TensorList halve(const TensorList& in) {
+  return while_loop(
+      [](const TensorList& o) { return TensorList{(o[1] * o[1]).sum() > 0.5}; },
+      [](const TensorList& o) { return TensorList{o[0] + 1, o[1].sin() * o[3] * 0.7, o[2] + o[1] * o[0].to(float64)}; },
+      {zeros({}, {.dtype = int64}), in[0], in[0].cos()}, {in[1]});
+}
+TensorList halve_unrolled(const TensorList& in) {
+  Tensor n = zeros({}, {.dtype = int64}), x = in[0], sum = in[0].cos();
+  while ((x * x).sum().item_double() > 0.5) {
+    const Tensor next = x.sin() * in[1] * 0.7;
+    sum = sum + x * n.to(float64);
+    n = n + 1;
+    x = next;
+  }
+  return {n, x, sum};
+}
+TensorFunction real_results(TensorList (*f)(const TensorList&)) {
+  return [f](const TensorList& in) {
+    const TensorList r = f(in);
+    return TensorList{r[1], r[2], in[1].sin()};  // also where the loop never runs
+  };
+}
+
+TEST_F(ControlFlow, GradientsOfAWhileThatDataEnds) {
+  const Tensor x = count({3}), y = count({3}) + 0.4;
+  for (const double scale : {1.0, 5.0, 0.01}) {
+    const TensorList in{x * scale, y};
+    expect_equal(halve_unrolled(in), halve(in));
+    const auto gradients = [&](TensorList (*f)(const TensorList&)) {
+      TensorList leaves;
+      for (const Tensor& t : in) leaves.push_back(t.detach().requires_grad_());
+      const TensorList r = f(leaves);
+      return grad({r[1].sin().sum() + (r[2] * r[2]).sum() + leaves[1].sin().sum()}, leaves);
+    };
+    expect_equal(gradients(halve_unrolled), gradients(halve));
+  }
+  // The loop runs 0, 2 and 5 times in the same graph.
+  expect_gradients(real_results(halve), {x, y}, {{x, y}, {x * 5, y}, {x * 0.01, y}, {x * 1.5, y * 1.1}});
+}
+
+TEST_F(ControlFlow, AWhilesTracedGradientIsDifferences) {
+  const Tensor x = count({3}), y = count({3}) + 0.4;
+  const auto loss = [](const TensorList& in) {
+    const TensorList r = halve(in);
+    return r[1].sin().sum() + (r[2] * r[2]).sum();
+  };
+  const TensorFunction gradients = [&](const TensorList& in) {
+    TensorList leaves;
+    for (const Tensor& t : in) leaves.push_back(t.detach().requires_grad_());
+    return grad({loss(leaves)}, leaves);
+  };
+  const Traced t = trace(gradients, {x, y});
+  const TensorList found = run_graph(t.graph, {x, y});
+  for (std::size_t i = 0; i < 2; i++)
+    for (int64_t e = 0; e < 3; e++) {
+      const auto shifted = [&](double by) {
+        TensorList in{x.clone(), y.clone()};
+        in[i].data<double>()[e] += by;
+        return loss(in).item_double();
+      };
+      EXPECT_NEAR(found[i].to_vector<double>()[static_cast<std::size_t>(e)], (shifted(1e-6) - shifted(-1e-6)) / 2e-6, 1e-6);
+    }
+}
+
+TEST_F(ControlFlow, AWhileInsideAndAroundOthersHasGradients) {
+  // What a body captures, and a second derivative.
+  const Tensor x = count({3}), y = count({3}) + 0.4;
+  const TensorFunction captures = [](const TensorList& in) {
+    const Tensor factor = in[1].cos();
+    return while_loop([](const TensorList& o) { return TensorList{(o[0] * o[0]).sum() > 0.5}; },
+                      [factor](const TensorList& o) { return TensorList{o[0] * factor * 0.6}; }, {in[0]});
+  };
+  expect_gradients(captures, {x, y}, {{x, y}, {x * 3, y}});
+  const TensorFunction twice = [&](const TensorList& in) {
+    TensorList leaves;
+    for (const Tensor& t : in) leaves.push_back(t.detach().requires_grad_());
+    const TensorList r = halve(leaves);
+    const TensorList g = grad({r[1].sin().sum() + (r[2] * r[2]).sum()}, leaves, {}, {.create_graph = true});
+    return grad({(g[0] * g[0]).sum() + g[1].sin().sum()}, leaves);
+  };
+  expect_traced(twice, {x, y}, {{x, y}, {x * 5, y}});
+}
+
+// Members run as often as each must: also never, and all of them never.
+TEST_F(ControlFlow, AWhileByMember) {
+  const Tensor x = stack({count({3}), count({3}) * 5, count({3}) * 0.01}), y = count({3}) + 0.4;
+  const VmapOptions options{.in_dims = {0, std::nullopt}, .out_dims = {0}};
+  const auto members = [&](const TensorFunction& f, const Tensor& all) {
+    std::vector<TensorList> columns;
+    for (int64_t i = 0; i < all.size(0).value(); i++) {
+      const TensorList r = f({all.select(0, i), y});
+      columns.resize(r.size());
+      for (std::size_t k = 0; k < r.size(); k++) columns[k].push_back(r[k]);
+    }
+    TensorList out;
+    for (const TensorList& c : columns) out.push_back(stack(c));
+    return out;
+  };
+  for (const Tensor& all : {x, x * 0.001}) {
+    expect_equal(members(halve_unrolled, all), vmap(halve, options)({all, y}));
+    expect_equal(members(halve_unrolled, all), run_graph(trace(vmap(halve, options), {x, y}).graph, {all, y}));
+  }
+  const auto total = [](TensorList (*f)(const TensorList&)) {
+    return ingot::grad(
+        [f](const TensorList& in) {
+          const TensorList r = f(in);
+          return TensorList{r[1].sin().sum() + (r[2] * r[2]).sum()};
+        },
+        {0, 1});
+  };
+  expect_equal(members(total(halve), x), vmap(total(halve), options)({x, y}));
+  expect_equal(members(total(halve), x), run_graph(trace(vmap(total(halve), options), {x, y}).graph, {x, y}));
+}
+
+// A member that is done is kept out of the body, which may not be defined for what it ended with.
+TEST_F(ControlFlow, AMemberThatIsDoneBringsNoInfinities) {
+  const TensorFunction f = [](const TensorList& in) {
+    return while_loop([](const TensorList& o) { return TensorList{o[0] > 0}; },
+                      [](const TensorList& o) { return TensorList{o[0] - 1, o[1] + (o[0] * o[2]).sqrt()}; },
+                      {in[0], zeros({}, {.dtype = float64})}, {in[1]});
+  };
+  const Tensor x = tensor({1, 3}, {2}, float64), y = tensor({2, 2}, {2}, float64);
+  const TensorFunction loss = ingot::grad([&](const TensorList& in) { return TensorList{f(in)[1]}; }, {1});
+  const double root = 1 / (2 * std::sqrt(2.0));
+  expect_equal({tensor({root, root * (1 + std::sqrt(2.0) + std::sqrt(3.0))}, {2}, float64)}, vmap(loss)({x, y}));
+}
+
+TEST_F(ControlFlow, AWhileByMemberCarriesTensors) {
+  const auto run = [](const TensorFunction& condition) {
+    return error_of([&] {
+      vmap([&](const TensorList& in) {
+        return while_loop(condition, [](const TensorList& o) { return TensorList{o[0] * 0.5}; }, {in[0]});
+      })({count({2, 3})});
+    });
+  };
+  EXPECT_NE(
+      run([](const TensorList& o) { return TensorList{o[0] > 1}; }).find("a condition should have one element, found size [3]"),
+      std::string::npos);
 }
 
 // As PyTorch says when it is called without a compiler, too.
@@ -411,6 +549,8 @@ TEST_F(ControlFlow, VmapOfACondWhosePredicateDiffersRunsBothAndSelects) {
   };
   expect_equal(by_member(ingot::grad(total, {0, 1}))({x, y}), vmap(ingot::grad(total, {0, 1}), options)({x, y}));
   expect_equal(by_member(f)({x, y}), run_graph(trace(vmap(f, options), {x, y}).graph, {x, y}));
+  const TensorFunction gradients = vmap(ingot::grad(total, {0, 1}), options);
+  expect_equal(gradients({x, y}), run_graph(trace(gradients, {x, y}).graph, {x, y}));
   // Two levels, of which the predicate has the outer one.
   const TensorFunction inner = [&](const TensorList& in) {
     return vmap([&](const TensorList& m) {

@@ -7,5 +7,6 @@ namespace ingot {
 void cond_vjp(Vjp& v);
 void map_vjp(Vjp& v);
 void scan_vjp(Vjp& v);
+void while_loop_vjp(Vjp& v);
 
 }  // namespace ingot

@@ -3,6 +3,7 @@
 // PyTorch has none for them.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/guards.hpp"
 #include "ingot/ingot.hpp"
 #include "op/batching.hpp"
 #include "op/call.hpp"
@@ -200,9 +201,17 @@ Value run_named(const Call& c) { return list_value(c[0].function()(c.args.subspa
 
 // ---- as a tracer sees them
 
+// The first row; of rows whose number only data decides, which may be none, something like it.
+Tensor first_row(const Tensor& t) {
+  const GuardEnv* env = current_guard_env();
+  if (!env || t.dim() == 0 || t.size(0).is_number() || !env->needs_data(t.size(0).expr())) return aten<"select.int">(t, 0, 0);
+  Shape sizes = t.sizes();
+  sizes.erase(0);
+  return aten<"new_empty">(t, sizes);
+}
 Value one_row(const Value& list) {
   Values rows;
-  for (const Value& v : list_elements(list)) rows.push_back(aten<"select.int">(v.tensor(), 0, 0));
+  for (const Value& v : list_elements(list)) rows.push_back(first_row(v.tensor()));
   return list_value(std::move(rows));
 }
 Values cond_operands(const Call& c, std::size_t) { return list_elements(c[3]); }
@@ -321,13 +330,24 @@ const CallingConvention& flex_backward_convention() {
 // ---- by member of a vmap
 // Functions take, and return, every tensor with the batch in front.
 
+// One truth value of each member, from a tensor of one element of each.
+Tensor truth_of_members(const Tensor& t, Int size) {
+  Shape member = t.sizes();
+  member.erase(0);
+  INGOT_REQUIRE(member.product() == 1, "a condition should have one element, found size ", member);
+  return aten<"ne.Scalar">(aten<"reshape">(t, Shape{size}), 0);
+}
+// Of each member the value of `a` where its truth value holds, of `b` elsewhere.
+Tensor by_member(const Tensor& holds, const Tensor& a, const Tensor& b) {
+  return aten<"where.self">(raise_rank(holds, static_cast<int>(a.dim()) - 1), a, b);
+}
+
 // One predicate for all members: the same cond over batches. Predicates that differ: both
 // functions, and each member takes its result.
 Value batch_cond(const Batching& b) {
   const TensorList operands = b.fronts(3);
   if (!b.batched(0)) return call(b.op, {b[0], b[1], b[2], operands});
-  INGOT_REQUIRE(b.sizes(0).product() == 1, "a condition should have one element, found size ", b.sizes(0));
-  const Tensor chosen = aten<"ne.Scalar">(aten<"reshape">(b.tensor(0), Shape{b.size}), 0);
+  const Tensor chosen = truth_of_members(b.tensor(0), b.size);
   const Values args(operands.begin(), operands.end());
   Values if_true = b[1].function()(args);
   const Values if_false = b[2].function()(args);
@@ -335,13 +355,59 @@ Value batch_cond(const Batching& b) {
   for (std::size_t k = 0; k < if_true.size(); k++) {
     if (if_true[k].is_tensor()) {
       const Tensor& t = if_true[k].tensor();
-      if_true[k] = aten<"where.self">(raise_rank(chosen, static_cast<int>(t.dim()) - 1), t, if_false[k].tensor());
+      if_true[k] = by_member(chosen, t, if_false[k].tensor());
     } else {
       INGOT_REQUIRE(if_true[k].same(if_false[k]), "the predicate is vmapped over and result ", k, " is ", if_true[k], " or ",
                     if_false[k], ", which is no tensor: members cannot differ in it. Return a tensor");
     }
   }
   return list_value(std::move(if_true));
+}
+
+// Repeats while any member's condition holds; which those are is carried along. A member whose
+// condition does not hold any more stays as it is: the body sees what it began with in its place,
+// for which the body is defined if it ever ran, so that no infinity of a value which nobody wants
+// comes into the gradients.
+Value batch_while_loop(const Batching& b) {
+  const TensorList start = b.fronts(2), others = b.fronts(3);
+  const std::size_t n = start.size(), shared = others.size();
+  INGOT_REQUIRE(
+      n > 0 && list_elements(b[2]).size() == n && list_elements(b[3]).size() == shared,
+      "a loop that is vmapped over should carry tensors, found something else. Carry a tensor without dims in its place");
+  const Value &condition = b[0], &body = b[1];
+  const auto holds_for = [condition, size = b.size](Args args) {
+    const Values r = condition.function()(args);
+    INGOT_REQUIRE(r.size() == 1, "the condition should have one result, found ", r.size());
+    INGOT_REQUIRE(r[0].is_tensor(), "the condition of a loop that is vmapped over should return a tensor, found ",
+                  r[0].kind_name());
+    return truth_of_members(r[0].tensor(), size);
+  };
+  // (holds, carried | others, what each began with)
+  const Value any = make_function([](Args a) { return Values{aten<"any">(a[0].tensor())}; });
+  const Value step = make_function([=](Args a) {
+    const Tensor& holds = a[0].tensor();
+    const Args carried = a.subspan(1, n), rest = a.subspan(1 + n, shared), began = a.subspan(1 + n + shared, n);
+    Values in;
+    for (std::size_t k = 0; k < n; k++) in.emplace_back(by_member(holds, carried[k].tensor(), began[k].tensor()));
+    in.insert(in.end(), rest.begin(), rest.end());
+    const Values next = body.function()(in);
+    Values out(1);
+    require_alike(op_ref<"higher_order::while_loop">(), Values(carried.begin(), carried.end()), next, "what is carried",
+                  "the body");
+    for (std::size_t k = 0; k < n; k++) out.emplace_back(by_member(holds, next[k].tensor(), carried[k].tensor()));
+    Values tested(out.begin() + 1, out.end());
+    tested.insert(tested.end(), rest.begin(), rest.end());
+    out[0] = aten<"logical_and">(holds, holds_for(tested));
+    return out;
+  });
+  Values first(start.begin(), start.end());
+  first.insert(first.end(), others.begin(), others.end());
+  TensorList carried{holds_for(first)}, rest = others;
+  carried.insert(carried.end(), start.begin(), start.end());
+  rest.insert(rest.end(), start.begin(), start.end());
+  Values results = list_elements(call(b.op, {any, step, carried, rest}));
+  results.erase(results.begin());
+  return list_value(std::move(results));
 }
 
 constexpr OpDef kOps[] = {
@@ -378,6 +444,9 @@ constexpr OpDef kOps[] = {
     {.schema = "higher_order::while_loop(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
      .form = Form::higher_order,
      .body = while_loop,
+     .vjp = while_loop_vjp,
+     .saves = {{2}, {3}},
+     .batch = batch_while_loop,
      .convention = while_loop_convention},
     {.schema =
          "higher_order::while_loop_stack_output(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
