@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "ingot/ingot.hpp"
+#include "ingot/nn/gradients.hpp"
+#include "ingot/nn/named_tensors.hpp"
 
 namespace ingot::nn {
-
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 class TrainingFlag;
 

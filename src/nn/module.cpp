@@ -8,6 +8,7 @@
 #include "ingot/nn.hpp"
 #include "io/safetensors.hpp"
 #include "nn/gradients.hpp"
+#include "nn/named_values.hpp"
 #include "nn/training_flag.hpp"
 #include "op/call.hpp"
 
@@ -174,12 +175,7 @@ void Module::load_state(const NamedTensors& values) {
 }
 
 void Module::save(const std::string& path) const { save_safetensors(path, state()); }
-void Module::load(const std::string& path) {
-  const SafeTensors file = SafeTensors::open(path);
-  NamedTensors values;
-  for (const auto& name : file.names()) values.emplace_back(name, file.get(name));
-  load_state(values);
-}
+void Module::load(const std::string& path) { load_state(all_of(SafeTensors::open(path))); }
 
 Sequential::Sequential(std::initializer_list<std::shared_ptr<Layer>> layers) : layers_(layers) {
   for (std::size_t i = 0; i < layers_.size(); i++) add(std::to_string(i), *layers_[i]);
