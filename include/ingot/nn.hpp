@@ -13,6 +13,7 @@
 
 #include "ingot/ingot.hpp"
 #include "ingot/nn/gradients.hpp"
+#include "ingot/nn/init.hpp"
 #include "ingot/nn/named_tensors.hpp"
 
 namespace ingot::nn {
