@@ -109,7 +109,8 @@ std::vector<NamedOption> MuonOptions::named() {
 
 namespace {
 
-// About U·Vᵀ of a matrix U·S·Vᵀ: a few steps of Newton-Schulz, in bfloat16 as PyTorch computes them.
+// About U·Vᵀ of a matrix U·S·Vᵀ: a few steps of Newton-Schulz, in bfloat16 as PyTorch computes
+// them.
 Tensor orthogonal(const Tensor& m, const MuonOptions& o) {
   const bool is_tall = m.size(0) > m.size(1);
   Tensor x = m.to(bfloat16);

@@ -5,7 +5,8 @@
 #include "autograd/meta.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "ingot/nn.hpp"
+#include "ingot/ingot.hpp"
+#include "ingot/nn/module.hpp"
 #include "io/safetensors.hpp"
 #include "nn/gradients.hpp"
 #include "nn/named_values.hpp"
@@ -177,13 +178,39 @@ void Module::load_state(const NamedTensors& values) {
 void Module::save(const std::string& path) const { save_safetensors(path, state()); }
 void Module::load(const std::string& path) { load_state(all_of(SafeTensors::open(path))); }
 
-Sequential::Sequential(std::initializer_list<std::shared_ptr<Layer>> layers) : layers_(layers) {
-  for (std::size_t i = 0; i < layers_.size(); i++) add(std::to_string(i), *layers_[i]);
+Sequential::Sequential(std::initializer_list<std::shared_ptr<Layer>> layers) {
+  for (const auto& l : layers) append(l);
+}
+void Sequential::append(std::shared_ptr<Layer> layer) {
+  add(std::to_string(layers_.size()), *layer);
+  layers_.push_back(std::move(layer));
 }
 Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
   for (auto& l : layers_) y = l->forward(y);
   return y;
+}
+
+void no_module(const std::string& name) { throw_user_error(text("the dictionary has no module ", name)); }
+
+ParameterList::ParameterList(const TensorList& parameters) {
+  for (const Tensor& p : parameters) append(p);
+}
+void ParameterList::append(const Tensor& parameter) {
+  parameters_.push_back(std::make_unique<Tensor>());
+  add_parameter(std::to_string(parameters_.size() - 1), *parameters_.back(), parameter);
+}
+ParameterDict::ParameterDict(const NamedTensors& parameters) {
+  for (const auto& [name, p] : parameters) append(name, p);
+}
+void ParameterDict::append(const std::string& name, const Tensor& parameter) {
+  parameters_.emplace_back(name, std::make_unique<Tensor>());
+  add_parameter(name, *parameters_.back().second, parameter);
+}
+const Tensor& ParameterDict::operator[](const std::string& name) const {
+  const auto found = std::ranges::find_if(parameters_, [&](const auto& p) { return p.first == name; });
+  INGOT_REQUIRE(found != parameters_.end(), "the dictionary has no parameter ", name);
+  return *found->second;
 }
 
 }  // namespace ingot::nn

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ingot/nn.hpp"
+#include "ingot/nn/module.hpp"
 
 namespace ingot::nn {
 namespace {

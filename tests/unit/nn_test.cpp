@@ -68,6 +68,19 @@ TEST(Modules, ResultsHaveTheRightShapes) {
             "[2, 5, 4]");
 }
 
+// A list is a size, numbers side by side are arguments.
+TEST(Modules, BracesAroundSizes) {
+  const Tensor x = randn({1, 2, 9, 9});
+  EXPECT_EQ(size_of_result(nn::MaxPool2d{3, 2}(x)), "[1, 2, 4, 4]");
+  EXPECT_EQ(size_of_result(nn::MaxPool2d{{3}, {2}, {1}}(x)), "[1, 2, 5, 5]");
+  EXPECT_EQ(size_of_result(nn::MaxPool2d({3, 2})(x)), "[1, 2, 3, 4]");
+  EXPECT_EQ(size_of_result(nn::MaxPool2d(2, 2, 0, {.ceil_mode = true})(x)), "[1, 2, 5, 5]");
+  EXPECT_EQ(size_of_result(nn::Conv2d(2, 8, 3)(x)), "[1, 8, 7, 7]");
+  EXPECT_EQ(size_of_result(nn::Conv2d(2, 8, {3, 5}, {.padding = "same"})(x)), "[1, 8, 9, 9]");
+  EXPECT_EQ(names(nn::LayerNorm(4)), "weight[4] bias[4] ");
+  EXPECT_EQ(names(nn::LayerNorm({3, 4})), "weight[3, 4] bias[3, 4] ");
+}
+
 TEST(Modules, NormsNormalise) {
   manual_seed(1);
   const Tensor x = randn({64, 3, 5, 5}) * 3 + 2;
