@@ -9,8 +9,11 @@
 
 #include "base/error.hpp"
 #include "check/workers.hpp"
+#include "cli/number_check.hpp"
 #include "cli/open_model.hpp"
+#include "cli/output.hpp"
 #include "cli/progress.hpp"
+#include "cli/quantity.hpp"
 #include "cli/verb.hpp"
 #include "compiler/compiled_program.hpp"
 #include "compiler/differentiable_program.hpp"
@@ -119,7 +122,7 @@ void check_suite(const CheckVerb& o) {
     if (quiet) continue;
     if (r.outcome == Outcome::failed) std::cout << "FAILED  " << cases[i].name << ": " << finding(r) << '\n';
     else if (o.verbose)
-      std::cout << name_of(r.outcome) << "  " << cases[i].name << ": " << finding(r) << " (" << shown(r.seconds) << " s)\n";
+      std::cout << name_of(r.outcome) << "  " << cases[i].name << ": " << finding(r) << " (" << seconds_text(r.seconds) << ")\n";
   }
   if (o.json) {
     JsonWriter w(true);
@@ -168,7 +171,7 @@ void check_library(CheckVerb& o) {
   }
   Program reference = load_program(o.against), program = load_program(o.against);
   const GradModeGuard no_grad(false);
-  const ModelContainerRunner runner(o.model);
+  const ModelContainerRunner runner(o.model, RunnerOptions{.words = &kPlainWords});
   InputOptions random;
   random.random = true;
   random.sizes = o.sizes;
@@ -206,6 +209,8 @@ void give_back_positional(CheckVerb& o) {
 
 void check(CheckVerb& o) {
   give_back_positional(o);
+  if (o.json == "-") o.json = "";
+  if (o.json) require_apart({*o.json}, {o.model, o.data, o.against});
   if (o.model.ends_with(".so")) return check_library(o);
   if (!o.against.empty())
     throw CLI::ValidationError("--against", "is for a compiled model: ingot check MODEL.so --against MODEL.pt2");
@@ -246,8 +251,8 @@ void add_check_verb(CLI::App& app) {
   verb->add_option("--size", o->sizes, "of a compiled model without a case: SYMBOL=NUMBER for its random inputs");
   verb->add_option("--rtol", o->rtol, "|difference| <= atol + rtol * |expected|, instead of the usual bounds");
   verb->add_option("--atol", o->atol, "see --rtol");
-  verb->add_option("-j", o->workers, "cases to check side by side")->check(CLI::PositiveNumber)->capture_default_str();
-  verb->add_option("--json", o->json, "write the results as JSON to this file; without a file to standard output")
+  verb->add_option("-j", o->workers, "cases to check side by side")->check(at_least_one())->capture_default_str();
+  verb->add_option("--json", o->json, "write the results as JSON to this file; without a file, or of -, to standard output")
       ->expected(0, 1);
   verb->add_flag("-v,--verbose", o->verbose, "a line for every case, not only for failures");
   verb->footer(

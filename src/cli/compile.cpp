@@ -12,7 +12,10 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "cli/number_check.hpp"
+#include "cli/output.hpp"
 #include "cli/progress.hpp"
+#include "cli/quantity.hpp"
 #include "cli/verb.hpp"
 #include "compiler/pipeline.hpp"
 #include "format/load.hpp"
@@ -30,7 +33,7 @@ using WeightsKind = Model::Weights::Kind;
 
 struct CompileVerb {
   std::vector<std::string> files, models;
-  std::string output, target = "native", weights_from, dump_after;
+  std::string output, target = "native", weights_from, dump_after;  // output: where it is while it is made
   std::vector<std::string> cpus, emit, skip;
   WeightsKind weights = WeightsKind::embedded;
   int threads = 0;
@@ -52,13 +55,15 @@ class Texts {
     if (!wanted_.contains(kind)) return;
     files_[stem_ + (entry.empty() ? "" : "." + entry) + (several_ && !level.empty() ? "." + level : "") + extension] = text;
   }
-  std::vector<std::string> write() const {
+  // `read`: what none of them may replace.
+  std::vector<std::string> write(const std::vector<std::string>& read) const {
     std::vector<std::string> written;
+    for (const auto& [path, text] : files_) written.push_back(path);
+    require_apart(written, read);
     for (const auto& [path, text] : files_) {
       PendingFile file(path);
       file.write(text);
       file.commit();
-      written.push_back(path);
     }
     return written;
   }
@@ -158,9 +163,10 @@ void compile_loop_text(const CompileVerb& o, const CompileOptions& options, std:
   compile(program, constants, o.output, options);
 }
 
-void print_json(const CompileVerb& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
+void print_json(const CompileVerb& o, const OutputFile& output, double seconds, const std::vector<Stage>& stages,
+                const std::vector<std::string>& texts) {
   JsonWriter w(true);
-  w.begin_object().field("library", o.output).field("bytes", fs::file_size(o.output));
+  w.begin_object().field("library", output.given()).field("bytes", fs::file_size(output.path()));
   if (o.weights == WeightsKind::external) {
     const std::string file = o.output + ".safetensors";
     w.field("weights", file).field("weights_bytes", fs::file_size(file));
@@ -173,14 +179,15 @@ void print_json(const CompileVerb& o, double seconds, const std::vector<Stage>& 
   std::cout << w.end().end().take() << '\n';
 }
 
-void print_text(const CompileVerb& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
+void print_text(const CompileVerb& o, const OutputFile& output, double seconds, const std::vector<Stage>& stages,
+                const std::vector<std::string>& texts) {
   if (o.time)
-    for (const Stage& s : stages) std::printf("%-10s %8.1f ms\n", s.name.c_str(), s.seconds * 1e3);
-  std::printf("%s: %.1f KB, compiled in %.0f ms\n", o.output.c_str(), static_cast<double>(fs::file_size(o.output)) / 1e3,
-              seconds * 1e3);
+    for (const Stage& s : stages) std::printf("%-12s %s\n", s.name.c_str(), seconds_text(s.seconds).c_str());
+  std::printf("%s: %s, compiled in %s\n", output.given().c_str(), bytes_text(fs::file_size(output.path())).c_str(),
+              seconds_text(seconds).c_str());
   if (o.weights == WeightsKind::external) {
     const std::string file = o.output + ".safetensors";
-    std::printf("%s: %.1f KB, its weights\n", file.c_str(), static_cast<double>(fs::file_size(file)) / 1e3);
+    std::printf("%s: %s, its weights\n", file.c_str(), bytes_text(fs::file_size(file)).c_str());
   }
   for (const std::string& file : texts) std::printf("%s\n", file.c_str());
 }
@@ -233,6 +240,16 @@ void compile_files(const CompileVerb& o, const std::vector<EntryFile>& entries, 
   compile(program, o.output, options);
 }
 
+// User error for what makes files beside the library, where the library is for standard output.
+void require_one_output(const CompileVerb& o) {
+  const char* other = o.weights == WeightsKind::external ? "--weights external"
+                      : !o.emit.empty()                  ? "--emit"
+                      : !o.dump_after.empty()            ? "--dump-after"
+                                                         : nullptr;
+  INGOT_REQUIRE(o.output != "-" || !other, "-o -: the library goes to standard output, where ", other ? other : "",
+                " has no place; name a file");
+}
+
 void run(CompileVerb& o) {
   const auto start = std::chrono::steady_clock::now();
   const bool is_loop = std::ranges::any_of(o.files, is_loop_text);
@@ -241,7 +258,14 @@ void run(CompileVerb& o) {
   require_skipped(options);
   if (is_loop) require_loop_options(o);
   const std::vector<EntryFile> entries = entry_files(o);
-  if (o.output.empty()) o.output = fs::path(entries[0].file).stem().string() + ".so";
+  const std::string usual_name = fs::path(entries[0].file).stem().string() + ".so";
+  if (o.output.empty()) o.output = usual_name;
+  std::vector<std::string> read = {o.weights_from};
+  for (const EntryFile& e : entries) read.push_back(e.file);
+  require_apart({o.output, o.output + ".safetensors"}, read);
+  require_one_output(o);
+  OutputFile output(o.output, usual_name);
+  o.output = output.path();
   if (o.threads > 0) set_num_threads(o.threads);
   options.targets = targets_of(o);
   options.weights = o.weights;
@@ -286,8 +310,9 @@ void run(CompileVerb& o) {
     return;
   }
   const double seconds = seconds_since(start);
-  const std::vector<std::string> written = texts.write();
-  o.json ? print_json(o, seconds, stages, written) : print_text(o, seconds, stages, written);
+  const std::vector<std::string> written = texts.write(read);
+  output.deliver();
+  o.json ? print_json(o, output, seconds, stages, written) : print_text(o, output, seconds, stages, written);
 }
 
 }  // namespace
@@ -300,7 +325,7 @@ void add_compile_verb(CLI::App& app) {
           "a .pt2 file, or a .loop text (docs/ir.md); of several .pt2 files, [NAME=]FILE each, every one is an entry point of the "
           "library, over one set of weights")
       ->required();
-  verb->add_option("-o,--output", o->output, "the library; the program's name with .so otherwise");
+  verb->add_option("-o,--output", o->output, "the library; the program's name with .so otherwise; - for standard output");
   verb->add_option("--model", o->models,
                    "the program's name, where the file has several; of several names, each is an entry point")
       ->delimiter(',');
@@ -319,7 +344,7 @@ void add_compile_verb(CLI::App& app) {
       ->type_name("WHERE")
       ->default_str("embed");
   verb->add_option("--weights-from", o->weights_from, "a .safetensors file with weights that the program's file leaves out");
-  verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(CLI::PositiveNumber);
+  verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(at_least_one());
   verb->add_flag("--time", o->time, "say how long each stage took");
   verb->add_option("--dump-after", o->dump_after,
                    "print the program as text as it is after this stage of " + listed(stages_of(false, {}, 1)) +
@@ -342,6 +367,7 @@ void add_compile_verb(CLI::App& app) {
       "  ingot compile prefill=prompt.pt2 decode=token.pt2 -o lm.so\n"
       "  ingot compile model.pt2 --emit=loop,asm\n"
       "  ingot compile model.pt2 --dump-after schedule | less\n"
+      "  ingot compile model.pt2 -o - | ssh far 'cat >model.so'\n"
       "  ingot compile kernel.loop -o kernel.so");
   verb->callback([o] { run(*o); });
 }

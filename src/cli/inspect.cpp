@@ -11,6 +11,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "cli/inspect_library.hpp"
+#include "cli/quantity.hpp"
 #include "cli/verb.hpp"
 #include "format/pt2/archive.hpp"
 #include "format/pt2/load.hpp"
@@ -99,12 +100,6 @@ std::vector<std::string> dynamic_symbols(const EntryPoint& e) {
   return names;
 }
 
-std::string megabytes(int64_t bytes) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.1f MB", static_cast<double>(bytes) / 1e6);
-  return buffer;
-}
-
 std::string range_text(const SymbolRange& r) {
   return text("from ", r.min ? std::to_string(*r.min) : "-", " to ", r.max ? std::to_string(*r.max) : "any");
 }
@@ -166,15 +161,14 @@ void print_leaves(std::string_view title, const std::vector<Leaf>& leaves) {
 
 void print_holding(std::string_view title, const Holding& h) {
   if (h.count == 0) return;
-  std::cout << title << h.count << " (" << h.elements << " elements, " << megabytes(h.bytes) << ")";
+  std::cout << title << h.count << " (" << h.elements << " elements, " << bytes_text(static_cast<uint64_t>(h.bytes)) << ")";
   if (h.missing > 0) std::cout << "; the file leaves " << h.missing << " of them out";
   std::cout << '\n';
 }
 
 void print_text(const Program& p, const Summary& s) {
   const EntryPoint& e = p.main();
-  std::cout << p.name << ": exported program of " << p.producer << ", "
-            << megabytes(static_cast<int64_t>(std::filesystem::file_size(p.name))) << '\n';
+  std::cout << p.name << ": exported program of " << p.producer << ", " << bytes_text(std::filesystem::file_size(p.name)) << '\n';
   print_leaves("inputs", e.input_leaves());
   print_leaves("outputs", e.result_leaves());
   const std::vector<std::string> dynamic = dynamic_symbols(e);

@@ -8,6 +8,7 @@
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "cli/open_model.hpp"
+#include "cli/quantity.hpp"
 #include "io/json_writer.hpp"
 
 namespace ingot {
@@ -187,18 +188,18 @@ void print_entry(const EntryText& e) {
 }
 
 void print_text(const std::string& path, const Description& d) {
-  std::printf("%s: compiled model '%s'%s, %.1f KB\n", path.c_str(), d.name.c_str(), d.is_own ? "" : " made by AOTInductor",
-              static_cast<double>(d.file_bytes) / 1e3);
+  std::printf("%s: compiled model '%s'%s, %s\n", path.c_str(), d.name.c_str(), d.is_own ? "" : " made by AOTInductor",
+              bytes_text(d.file_bytes).c_str());
   for (const EntryText& e : d.entries) {
     if (d.entries.size() > 1) std::printf("entry point %s\n", e.name.c_str());
     print_entry(e);
   }
   std::size_t bytes = 0;
   for (const ConstantInfo& c : d.constants) bytes += c.bytes;
-  std::printf("constants  %zu (%.1f KB%s%s)\n", d.constants.size(), static_cast<double>(bytes) / 1e3,
-              d.weights_file.empty() ? "" : ", in ", d.weights_file.c_str());
+  std::printf("constants  %zu (%s%s%s)\n", d.constants.size(), bytes_text(bytes).c_str(), d.weights_file.empty() ? "" : ", in ",
+              d.weights_file.c_str());
   for (const ConstantInfo& c : d.constants)
-    std::printf("  %-40s %-5s %10zu bytes  %s\n", c.fqn.c_str(), c.dtype.c_str(), c.bytes, c.kind.c_str());
+    std::printf("  %-40s %-5s %10s  %s\n", c.fqn.c_str(), c.dtype.c_str(), bytes_text(c.bytes).c_str(), c.kind.c_str());
   if (d.is_own) std::printf("processors");
   for (const std::string& level : d.levels) std::printf("  %s%s", level.c_str(), level == d.level_used ? " (used here)" : "");
   if (d.is_own) std::printf("\n");

@@ -1,10 +1,21 @@
 // The command line. Exit status: 0 done, 1 the user has to act, 2 the command line itself is wrong,
 // 70 a defect of Ingot.
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
-#include <iostream>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "cli/verb.hpp"
+#include "io/json_writer.hpp"
 
 namespace ingot {
 namespace {
@@ -28,37 +39,100 @@ constexpr const char* kExample =
     "  ingot target native              what this machine's processor offers\n"
     "  ingot target aarch64-linux-gnu   what a model for that target may use\n"
     "\n"
-    "`ingot VERB --help` explains a verb.";
+    "`ingot help VERB` and `ingot VERB --help` explain a verb.\n"
+    "Errors are one line on standard error, with --json a JSON object: {\"error\": {\"kind\": …, \"message\": …}}.\n"
+    "Exit status: 0 done, 1 something has to be put right, 2 the command line is wrong, 70 a defect of Ingot.";
 
-int run_verb(int argc, char** argv) {
+enum Status { kDone = 0, kUserHasToAct = 1, kWrongCommandLine = 2, kDefect = 70 };
+
+// Says it once, in one form for every verb.
+int report(Status status, std::string_view message, bool json) {
+  if (json) {
+    JsonWriter w;
+    w.begin_object().key("error").begin_object();
+    w.field("kind", status == kDefect ? "internal" : status == kWrongCommandLine ? "command line" : "user");
+    std::fprintf(stderr, "%s\n", w.field("message", message).end().end().take().c_str());
+  } else {
+    std::fprintf(stderr, "ingot: error: %.*s\n", static_cast<int>(message.size()), message.data());
+  }
+  return status;
+}
+
+// A number of a stream that nobody opened would be given to the first file that a verb writes, with
+// what is printed in it. Not writable, so that printing fails as it should.
+void keep_standard_streams() {
+  for (int number = 0; number < 3; number++)
+    if (fcntl(number, F_GETFD) < 0 && errno == EBADF) (void)open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
+}
+
+// What was printed has arrived: a full disk is found here at the latest.
+void flush_output() {
+  errno = 0;
+  const bool is_flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  INGOT_REQUIRE(is_flushed && !std::ferror(stdout), "cannot write to standard output",
+                error ? text(": ", std::strerror(error)) : std::string());
+}
+
+// The arguments, in the order in which CLI11 wants them: the last one first. `help VERB` is
+// `VERB --help`.
+std::vector<std::string> arguments_of(int argc, char** argv, const CLI::App& app) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments[0] == "help") {
+    arguments.erase(arguments.begin());
+    for (const std::string& a : arguments)
+      if (!a.starts_with("-") && app.get_subcommands([&](const CLI::App* verb) { return verb->get_name() == a; }).empty())
+        throw CLI::ValidationError("help", "there is no verb '" + a + "'");
+    arguments.emplace_back("--help");
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
+
+int run_verb(int argc, char** argv, bool json) {
   CLI::App app(kSummary, "ingot");
   app.set_version_flag("--version", "ingot " INGOT_VERSION);
   app.footer(kExample);
   app.require_subcommand(0, 1);
   for (const Verb add : kVerbs) add(app);
 
+  int status = kDone;
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments = arguments_of(argc, argv, app);
+    app.parse(arguments);
+    if (app.get_subcommands().empty()) std::fputs(app.help().c_str(), stdout);
   } catch (const CLI::RuntimeError& e) {
-    return e.get_exit_code();  // a verb has said what there is to say
+    status = e.get_exit_code();  // a verb has said what there is to say
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    if (e.get_exit_code() != 0) {
+      const auto verbs = app.get_subcommands();
+      const std::string verb = verbs.empty() ? "" : verbs[0]->get_name() + " ";
+      return report(kWrongCommandLine, text(e.what(), json ? "" : text(" (`ingot ", verb, "--help` explains)")), json);
+    }
+    app.exit(e);  // which prints the help, or the version
   }
-  if (app.get_subcommands().empty()) std::cout << app.help();
-  return 0;
+  flush_output();
+  return status;
 }
 
 }  // namespace
 }  // namespace ingot
 
 int main(int argc, char** argv) {
+  using namespace ingot;
+  keep_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, which says so
+  const bool json =
+      std::any_of(argv + 1, argv + argc, [](std::string_view a) { return a == "--json" || a.starts_with("--json="); });
   try {
-    return ingot::run_verb(argc, argv);
-  } catch (const ingot::UserError& e) {
-    std::cerr << "ingot: error: " << e.what() << '\n';
-    return 1;
+    return run_verb(argc, argv, json);
+  } catch (const UserError& e) {
+    return report(kUserHasToAct, e.what(), json);
+  } catch (const std::bad_alloc&) {
+    return report(kUserHasToAct, "out of memory", json);
+  } catch (const InternalError& e) {
+    return report(kDefect, e.what(), json);  // which says what it is
   } catch (const std::exception& e) {
-    std::cerr << "ingot: internal error: " << e.what() << "\nThis is a defect of Ingot; please report it.\n";
-    return 70;
+    return report(kDefect, text("internal error: ", e.what(), "; this is a defect of Ingot, please report it"), json);
   }
 }

@@ -6,6 +6,7 @@
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "cli/number_check.hpp"
 #include "expr/text.hpp"
 #include "host/torch/callable.hpp"
 #include "ingot/ingot.hpp"
@@ -120,6 +121,8 @@ class InputReader {
   }
 
   void fill_randomly() {
+    const bool all_given = std::all_of(inputs_.begin(), inputs_.end(), [](const Tensor& t) { return t.defined(); });
+    if (all_given && options_.sizes.empty()) return;
     runner_.library().require_own("--random");
     manual_seed(options_.seed);
     const Names symbols = symbol_values();
@@ -136,24 +139,53 @@ class InputReader {
 
 }  // namespace
 
-void InputOptions::add_to(CLI::App& verb) {
+void InputOptions::add_to(CLI::App& verb, bool several_sizes) {
   verb.add_option("-i,--input", files, "a file .npy, .npz or .safetensors; NAME=FILE for one input; repeat it for several");
   verb.add_flag("--random", random, "random values for the inputs that no file gives");
-  verb.add_option("--size", sizes,
-                  "with --random: SYMBOL=NUMBER for a size that is open; 8 otherwise, or the nearest that the model takes");
+  if (several_sizes)
+    verb.add_option(
+        "--size,--sizes", sizes,
+        "SYMBOL=NUMBER[,NUMBER…] for a size that is open, each in turn; 8 otherwise, or the nearest that the model takes");
+  else
+    verb.add_option("--size", sizes,
+                    "with --random: SYMBOL=NUMBER for a size that is open; 8 otherwise, or the nearest that the model takes");
   verb.add_option("--seed", seed, "of --random")->capture_default_str();
-  verb.add_option("--high", high, "with --random: integers are below this")->check(CLI::PositiveNumber)->capture_default_str();
+  verb.add_option("--high", high, "with --random: integers are below this")->check(at_least_one())->capture_default_str();
 }
 
-OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights,
-                     const std::string& entry) {
+std::vector<InputOptions> each_size(const InputOptions& options) {
+  std::vector<InputOptions> all = {options};
+  all[0].sizes.clear();
+  for (const std::string& s : options.sizes) {
+    const auto [name, numbers] = split_at_equals(s);
+    std::vector<InputOptions> longer;
+    for (const InputOptions& before : all)
+      for (const std::string& number : CLI::detail::split(numbers, ',')) {
+        longer.push_back(before);
+        longer.back().sizes.push_back(text(name, "=", number));
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+std::vector<std::string> input_files(const InputOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string& f : options.files) files.push_back(split_at_equals(f).second);
+  return files;
+}
+
+OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights, const std::string& entry,
+                     std::size_t runs) {
   OpenModel model;
   if (is_package(path)) {
     LoaderOptions options;
     options.model_name = model_name;
+    options.words = &kPlainWords;
+    options.num_runners = runs;
     model.package = std::make_unique<ModelPackageLoader>(path, options);
   } else {
-    model.library = std::make_unique<ModelContainerRunner>(path);
+    model.library = std::make_unique<ModelContainerRunner>(path, RunnerOptions{.num_models = runs, .words = &kPlainWords});
   }
   if (!weights.empty()) {
     ConstantMap constants;

@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "cli/output.hpp"
+#include "cli/quantity.hpp"
 #include "cli/verb.hpp"
 #include "io/json_writer.hpp"
 #include "host/torch/package_loader.hpp"
@@ -50,8 +52,13 @@ PackagedModel packaged(const std::string& argument, std::size_t count, const std
 void run(const PackageVerb& o) {
   std::vector<PackagedModel> models;
   for (const std::string& argument : o.models) models.push_back(packaged(argument, o.models.size(), o.metadata));
-  write_package(o.output, models);
-  const auto bytes = fs::file_size(o.output);
+  std::vector<std::string> read;
+  for (const PackagedModel& m : models) read.insert(read.end(), {m.library, m.weights});
+  require_apart({o.output}, read);
+  OutputFile output(o.output, "package.pt2");
+  write_package(output.path(), models);
+  output.deliver();
+  const auto bytes = fs::file_size(output.path());
   if (o.json) {
     JsonWriter w(true);
     w.begin_object().field("package", o.output).field("bytes", bytes).key("models").begin_list();
@@ -62,7 +69,7 @@ void run(const PackageVerb& o) {
   }
   for (const PackagedModel& m : models)
     std::printf("%s  %s%s%s\n", m.name.c_str(), m.library.c_str(), m.weights.empty() ? "" : " and ", m.weights.c_str());
-  std::printf("%s: %.1f KB\n", o.output.c_str(), static_cast<double>(bytes) / 1e3);
+  std::printf("%s: %s\n", o.output.c_str(), bytes_text(bytes).c_str());
 }
 
 }  // namespace
@@ -73,7 +80,7 @@ void add_package_verb(CLI::App& app) {
   verb->add_option("models", o->models,
                    "libraries; NAME=FILE gives one another name. A single one is called model, several by their files")
       ->required();
-  verb->add_option("-o,--output", o->output, "the package")->required();
+  verb->add_option("-o,--output", o->output, "the package; - for standard output")->required();
   verb->add_option("--metadata", o->metadata, "KEY=VALUE to keep with every model");
   verb->add_flag("--json", o->json, "print a JSON object");
   verb->footer(

@@ -1,15 +1,20 @@
 // ingot run: a compiled model on tensors from files.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "cli/number_check.hpp"
 #include "cli/open_model.hpp"
+#include "cli/output.hpp"
+#include "cli/quantity.hpp"
 #include "cli/verb.hpp"
 #include "ingot/autograd.hpp"
 #include "io/json_writer.hpp"
@@ -55,6 +60,10 @@ OutputSummary summarise(const Tensor& t) {
   return s;
 }
 
+std::string file_in(const std::string& folder, const std::string& output) {
+  return (fs::path(folder) / (output + ".npy")).string();
+}
+
 void save(const std::string& output, const std::vector<Named>& outputs) {
   if (output.ends_with(".npz")) return save_npz(output, outputs);
   if (output.ends_with(".safetensors")) {
@@ -69,7 +78,29 @@ void save(const std::string& output, const std::vector<Named>& outputs) {
   std::error_code error;
   fs::create_directories(output, error);
   INGOT_REQUIRE(!error, output, ": cannot make the folder: ", error.message());
-  for (const auto& [name, t] : outputs) save_npy((fs::path(output) / (name + ".npy")).string(), t);
+  for (const auto& [name, t] : outputs) save_npy(file_in(output, name), t);
+}
+
+bool is_file_of_tensors(const std::string& output) {
+  return output.ends_with(".npz") || output.ends_with(".safetensors") || output.ends_with(".npy");
+}
+
+// The files that the results are written to, none of which may be one that is read.
+std::vector<std::string> written_files(const std::string& output, const std::vector<std::string>& names) {
+  if (is_file_of_tensors(output)) return {output};
+  std::vector<std::string> files;
+  for (const std::string& name : names) files.push_back(file_in(output, name));
+  return files;
+}
+
+// Each is another: one value may be returned twice.
+std::vector<std::string> names_of_outputs(const ModelContainerRunner& runner) {
+  std::vector<std::string> names;
+  for (const std::string& name : runner.output_names()) {
+    const bool is_taken = std::find(names.begin(), names.end(), name) != names.end();
+    names.push_back(is_taken ? text(name, ".", names.size()) : name);
+  }
+  return names;
 }
 
 void run(const RunVerb& o) {
@@ -79,19 +110,22 @@ void run(const RunVerb& o) {
   ModelContainerRunner& runner = model.runner();
   if (o.threads > 0) runner.set_threads(o.threads);
   const TensorList inputs = read_inputs(runner, o.inputs);
+  const std::vector<std::string> names = names_of_outputs(runner);
+  std::optional<OutputFile> file;  // of a folder each result has its own
+  if (!o.output.empty()) {
+    std::vector<std::string> read = input_files(o.inputs);
+    read.insert(read.end(), {o.file, o.weights});
+    require_apart(written_files(o.output, names), read);
+    if (o.output == "-" || is_file_of_tensors(o.output)) file.emplace(o.output, "outputs.safetensors");
+  }
   const auto start = std::chrono::steady_clock::now();
   const TensorList results = runner.run(inputs);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   std::vector<Named> outputs;
-  const std::vector<std::string> names = runner.output_names();
-  for (std::size_t k = 0; k < results.size(); k++) {
-    std::string name = names[k];
-    for (const Named& other : outputs)
-      if (other.first == name) name += text(".", k);  // one value may be returned twice
-    outputs.emplace_back(std::move(name), results[k]);
-  }
-  if (!o.output.empty()) save(o.output, outputs);
+  for (std::size_t k = 0; k < results.size(); k++) outputs.emplace_back(names[k], results[k]);
+  if (file) save(file->path(), outputs), file->deliver();
+  else if (!o.output.empty()) save(o.output, outputs);
   if (o.json) {
     JsonWriter w(true);
     w.begin_object().field("seconds", seconds).key("outputs").begin_list();
@@ -110,7 +144,7 @@ void run(const RunVerb& o) {
     if (s.nans > 0) std::printf("  (%lld NaN)", static_cast<long long>(s.nans));
     std::printf("\n");
   }
-  std::printf("ran in %.3f ms (the first run; `ingot bench` measures)\n", seconds * 1e3);
+  std::printf("ran in %s (the first run; `ingot bench` measures)\n", seconds_text(seconds).c_str());
 }
 
 }  // namespace
@@ -122,11 +156,12 @@ void add_run_verb(CLI::App& app) {
   verb->add_option("--model", o->model, "the model's name, where a package has several");
   verb->add_option("--entry", o->entry, "the entry point, where the library has several; the first otherwise");
   o->inputs.add_to(*verb);
-  verb->add_option("-o,--output", o->output, "a folder (one .npy an output), or a file .npy, .npz or .safetensors");
+  verb->add_option("-o,--output", o->output,
+                   "a folder (one .npy an output), a file .npy, .npz or .safetensors, or - for .safetensors to standard output");
   verb->add_option("--weights", o->weights, "a .safetensors file with the model's constants by their original names");
   verb->add_option("--operators", o->operators,
                    "a library that defines operators which the model calls (PyTorch's stable C interface)");
-  verb->add_option("--threads", o->threads, "of the run; all processors otherwise")->check(CLI::PositiveNumber);
+  verb->add_option("--threads", o->threads, "of the run; all processors otherwise")->check(at_least_one());
   verb->add_flag("--json", o->json, "print a JSON object");
   verb->footer(
       "examples:\n"

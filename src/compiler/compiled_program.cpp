@@ -31,7 +31,7 @@ CompiledProgram::CompiledProgram(Program& program, const CompileOptions& options
 
 Values CompiledProgram::run(Program& program, Args inputs, std::size_t entry) const {
   const GradModeGuard no_grad(false);
-  RunnerOptions options;
+  RunnerOptions options{.words = &kPlainWords};
   if (entry > 0) options.entry = program.entries.at(entry).name;
   ModelContainerRunner runner(library_, options);
   library_->require_own("a comparison with its program");

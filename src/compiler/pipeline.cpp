@@ -111,7 +111,7 @@ void name_weights(PendingFile& file, const std::string& library) {
   try {
     file.commit();
   } catch (...) {
-    std::filesystem::remove(library);
+    std::filesystem::remove(replaced_file(library).path);
     throw;
   }
 }

@@ -14,7 +14,15 @@ HandleMap map_of(ModelContainer::Pairs pairs) {
   return map;
 }
 
+std::string own_text(const ModelLibrary& library, const char*, const CallSite&) {
+  const std::string why = library.last_error();
+  return why.empty() ? text(library.path(), ": a call failed; the library does not say why") : why;
+}
+std::string missing_function(const char* function, const char*) { return text("the library has no function ", function); }
+
 }  // namespace
+
+const FailureWords kPlainWords = {own_text, missing_function, [] {}};
 
 ModelContainer::ModelContainer(std::shared_ptr<const ModelLibrary> loaded, const ContainerOptions& options,
                                const FailureWords& words, CallSite from)

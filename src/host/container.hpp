@@ -29,6 +29,8 @@ struct FailureWords {
   // A container could not be deleted, and nobody is left to catch an exception.
   void (*not_deleted)();
 };
+// The library's own text and nothing else: for who does not know our functions by name.
+extern const FailureWords kPlainWords;
 
 struct ContainerOptions {
   std::size_t models = 1;  // runs at the same time

@@ -14,13 +14,6 @@
 namespace ingot {
 namespace {
 
-std::string failed_call(const ModelLibrary& library, const char*, const CallSite&) {
-  const std::string why = library.last_error();
-  return why.empty() ? text(library.path(), ": a call failed; the library does not say why") : why;
-}
-std::string missing_function(const char* function, const char*) { return text("the library has no function ", function); }
-constexpr FailureWords kWords = {failed_call, missing_function, [] {}};
-
 template <class Function>
 Function* host_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
@@ -69,7 +62,7 @@ ContainerOptions container_options(const ModelLibrary& library, const ingot_opti
 ModelContainer open_container(const std::string& path, const ingot_options& options) {
   std::shared_ptr<const ModelLibrary> library = ModelLibrary::load(path, true);
   const ContainerOptions of_container = container_options(*library, options);
-  return {std::move(library), of_container, kWords};
+  return {std::move(library), of_container, kPlainWords};
 }
 
 }  // namespace

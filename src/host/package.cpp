@@ -64,7 +64,7 @@ std::string find_model(const Pt2Archive& a, const std::string& path, const std::
   throw_user_error(text(path, ": Failed to find a generated cpp file or so file for model '", name,
                         "' in the zip archive.\n\nAvailable models in the archive:\n  ",
                         a.compiled.empty() ? "none" : listed(a.compiled),
-                        "\n\nTo load a specific model, give its name.\n\nFiles in the archive:\n  ", listed(a.zip.names())));
+                        "\n\nTo load a specific model, give its name (--model on the command line).\n\nFiles in the archive:\n  ", listed(a.zip.names())));
 }
 
 void extract(const Pt2Archive& a, const std::string& folder, const std::string& entry, const fs::path& target) {
@@ -76,7 +76,10 @@ std::string usual_model(const std::string& path) {
   const Pt2Archive archive = open_pt2_archive(path);
   INGOT_REQUIRE(!archive.compiled.empty(), path,
                 " holds an exported program and no compiled model; compile it first: ingot compile ", path);
-  return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
+  if (archive.compiled.size() == 1) return archive.compiled[0];
+  INGOT_REQUIRE(std::find(archive.compiled.begin(), archive.compiled.end(), "model") != archive.compiled.end(), path,
+                " has several models; name one of them (--model on the command line): ", listed(archive.compiled));
+  return "model";
 }
 
 bool is_source(const std::string& name) { return name.ends_with(".cpp") || name.ends_with(".o"); }

@@ -70,17 +70,22 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(data_, size_);
 }
 
-PendingFile::PendingFile(std::string target) : target_(std::move(target)) {
+ReplacedFile replaced_file(const std::string& path) {
   struct stat info;
-  if (::lstat(target_.c_str(), &info) == 0) {
-    // Through links: what they lead to is written, and in its own folder, where it can be renamed.
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(target_.c_str(), nullptr), &std::free);
-    if (real == nullptr || ::stat(real.get(), &info) != 0) fail("following the link");
-    INGOT_REQUIRE(S_ISREG(info.st_mode), "cannot write ", target_, ": expected a regular file there, found ",
-                  S_ISDIR(info.st_mode) ? "a directory" : "a device or a pipe");
-    target_ = real.get();
-    mode_ = info.st_mode & 07777u;
-  }
+  if (::lstat(path.c_str(), &info) != 0) return {path, {}};
+  // Through links: what they lead to is written, and in its own folder, where it can be renamed.
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  INGOT_REQUIRE(real != nullptr && ::stat(real.get(), &info) == 0, "cannot write ", path, ": ", reason(),
+                " while following the link");
+  INGOT_REQUIRE(S_ISREG(info.st_mode), "cannot write ", path, ": expected a regular file there, found ",
+                S_ISDIR(info.st_mode) ? "a directory" : "a device or a pipe");
+  return {real.get(), info.st_mode & 07777u};
+}
+
+PendingFile::PendingFile(std::string target) : target_(std::move(target)) {
+  ReplacedFile replaced = replaced_file(target_);
+  target_ = std::move(replaced.path);
+  mode_ = replaced.mode;
   folder_ = folder_of(target_);
 }
 
@@ -123,6 +128,10 @@ void PendingFile::commit() {
   // folder that cannot be flushed is no error.
   const Descriptor folder{::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.fd >= 0) (void)::fsync(folder.fd);
+}
+
+void write_to(int descriptor, std::string_view bytes, const char* what) {
+  INGOT_REQUIRE(write_all(descriptor, bytes.data(), bytes.size()), "cannot write to ", what, ": ", reason());
 }
 
 void write_temporary_file(const std::string& path, std::string_view bytes) {

@@ -35,6 +35,15 @@ class MappedFile final : public Counted {
   std::size_t size_;
 };
 
+// What is replaced by a file that is written beside it and renamed: the file at `path`, or the one
+// that a link there leads to, so that the link stays. User error, naming the path, where something
+// else than a regular file is: a device, a pipe, a folder, a link to nothing.
+struct ReplacedFile {
+  std::string path;
+  std::optional<unsigned> mode;  // of the file that is there already
+};
+ReplacedFile replaced_file(const std::string& path);
+
 // A file that appears under its name whole or not at all: bytes go to a temporary file in the same
 // folder, which commit() flushes to the disk and renames. Without a commit it is removed. A file
 // that is there already keeps its mode, and a link to it stays one. Every failure is a user error
@@ -59,6 +68,9 @@ class PendingFile {
   int fd_ = -1;
   bool done_ = false;
 };
+
+// Writes all bytes to a descriptor; user error naming `what` that is.
+void write_to(int descriptor, std::string_view bytes, const char* what);
 
 // A file of this process alone, in a temporary folder: written where it lies, and not flushed to
 // the disk. User error where that fails.

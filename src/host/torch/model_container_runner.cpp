@@ -41,7 +41,8 @@ std::shared_ptr<ModelContainer> open_container(std::shared_ptr<const ModelLibrar
   std::shared_ptr<ProxyExecutor> proxy =
       ProxyExecutor::open(std::filesystem::path(library->path()).replace_extension(".json").string());
   if (proxy) of_container.proxy = {proxy, proxy->handle()};
-  return std::make_shared<ModelContainer>(std::move(library), of_container, kWords, CallSite::current());
+  return std::make_shared<ModelContainer>(std::move(library), of_container, options.words ? *options.words : kWords,
+                                          CallSite::current());
 }
 
 // Handles that look at tensors, as pairs of the C ABI with the names of constants, which stay the

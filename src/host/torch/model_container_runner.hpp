@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/container.hpp"
 #include "host/library.hpp"
 #include "host/library_entry.hpp"
 #include "host/session.hpp"
@@ -23,6 +24,7 @@ struct RunnerOptions {
   std::string cubin_dir = {};  // empty: none
   bool run_single_threaded = false;
   std::string entry = {};  // which of the library's functions; empty: the first
+  const FailureWords* words = nullptr;  // what a failure of the library is said in; null: PyTorch's words
 };
 
 // A session of the host over our tensors. Every failure is a user error with the library's text.

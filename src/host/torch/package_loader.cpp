@@ -80,6 +80,7 @@ ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOpti
   runner.device = options.device_index < 0 ? device : text(device, ":", options.device_index);
   runner.cubin_dir = model_.folder.path();
   runner.run_single_threaded = options.run_single_threaded;
+  runner.words = options.words;
   runner_ = factory->second(model_.library, runner);
   if (const ModelPackageLoader* other = options.share_weights_with) {
     INGOT_REQUIRE(std::filesystem::equivalent(path, other->path_), path, ": the loader to share weights with is one of ",

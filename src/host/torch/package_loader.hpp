@@ -14,6 +14,7 @@ struct LoaderOptions {
   // A loader of another model of the same package: storages that both models have weights in are
   // read once, and the models look at the same bytes, also after the other loader is gone.
   const class ModelPackageLoader* share_weights_with = nullptr;
+  const FailureWords* words = nullptr;  // as RunnerOptions has them
 };
 
 using PackageMetadata = std::map<std::string, std::string>;
