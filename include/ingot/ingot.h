@@ -48,7 +48,7 @@ typedef struct ingot_options {
   const char* model;  /* of a package: which model; "model", or the only one */
   const char* device; /* "cpu" */
   int32_t models;     /* how many runs at the same time; 1 */
-  int32_t threads;    /* of one run; INGOT_NUM_THREADS, else the processors of this process */
+  int32_t threads;    /* of one run; INGOT_NUM_THREADS (not a number from 1: an error), else the processors of this process */
 } ingot_options;
 
 /* `path`: a library (.so) or a package (.pt2). `options` may be null. The session is the caller's

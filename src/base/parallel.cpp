@@ -1,21 +1,37 @@
 #include "base/parallel.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <charconv>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "base/error.hpp"
 
 namespace ingot {
 namespace {
 
+constexpr int kMostThreads = 256;
+
 int default_threads() {
-  if (const char* s = std::getenv("INGOT_NUM_THREADS"))
-    if (int n = std::atoi(s); n >= 1) return std::min(n, 256);
+  if (const char* s = std::getenv("INGOT_NUM_THREADS"); s && *s) {
+    int n = 0;
+    const char* end = s + std::strlen(s);
+    const auto [at, error] = std::from_chars(s, end, n);
+    const bool is_number = at == end && *s != '-' && error != std::errc::invalid_argument;
+    INGOT_REQUIRE(is_number && (n >= 1 || error != std::errc()), "INGOT_NUM_THREADS: expected a whole number from 1, found '", s,
+                  "'");
+    return error == std::errc() ? std::min(n, kMostThreads) : kMostThreads;
+  }
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
   return 1;
@@ -25,6 +41,7 @@ thread_local bool inside_region = false;
 
 class Pool {
  public:
+  explicit Pool(int threads) : threads_(threads) {}
   ~Pool() {
     {
       std::lock_guard lock(mutex_);
@@ -40,8 +57,10 @@ class Pool {
   }
   void set_threads(int n) {
     std::lock_guard lock(mutex_);
-    threads_ = std::clamp(n, 1, 256);
+    threads_ = std::clamp(n, 1, kMostThreads);
   }
+  // For a fork, where none of the threads is, and no lock is sure to be open.
+  int threads_at_fork() const { return threads_; }
 
   void run(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* ctx) {
     const int n = threads();
@@ -116,12 +135,27 @@ class Pool {
   Job* job_ = nullptr;
   uint64_t epoch_ = 0;
   bool stop_ = false;
-  int threads_ = default_threads();
+  int threads_;
 };
 
+// The process's. A fork gets one of its own, and leaves its parent's as it lies.
+std::unique_ptr<Pool> the_pool;
+
+void renew_pool_in_fork() {
+  if (!the_pool) return;
+  const int threads = the_pool->threads_at_fork();
+  (void)the_pool.release();
+  the_pool = std::make_unique<Pool>(threads);
+}
+
 Pool& pool() {
-  static Pool p;
-  return p;
+  static const bool made = [] {
+    the_pool = std::make_unique<Pool>(default_threads());
+    pthread_atfork(nullptr, nullptr, renew_pool_in_fork);
+    return true;
+  }();
+  (void)made;
+  return *the_pool;
 }
 
 }  // namespace

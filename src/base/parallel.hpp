@@ -6,7 +6,9 @@
 
 namespace ingot {
 
-int num_threads();            // INGOT_NUM_THREADS, else the cores this process may use
+// INGOT_NUM_THREADS, at most 256, else the cores this process may use. User error where the variable
+// is no whole number from 1.
+int num_threads();
 void set_num_threads(int n);  // at least 1
 
 namespace detail {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "cli/verb.hpp"
 #include "io/json_writer.hpp"
 
@@ -95,6 +96,7 @@ int run_verb(int argc, char** argv, bool json) {
   app.footer(kExample);
   app.require_subcommand(0, 1);
   for (const Verb add : kVerbs) add(app);
+  app.parse_complete_callback([] { num_threads(); });  // says what is wrong with INGOT_NUM_THREADS, before any verb
 
   int status = kDone;
   try {

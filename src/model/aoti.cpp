@@ -28,7 +28,8 @@ AOTIRuntimeError status(bool is_well) {
 // Does `action` to a container; a null handle is one without models.
 template <class Action>
 AOTIRuntimeError with(AOTInductorModelContainerHandle handle, const char* complaint, Action action) {
-  return status(handle ? action(*reinterpret_cast<Container*>(handle)) : fail("%s", complaint));
+  Container* container = reinterpret_cast<Container*>(handle);
+  return status(container ? container->is_usable() && action(*container) : fail("%s", complaint));
 }
 
 // A question about the program. They need no container, but one that has no models cannot know.
@@ -119,7 +120,8 @@ AOTIRuntimeError AOTInductorModelContainerCreateWithExternalConstants(AOTInducto
 }
 
 AOTIRuntimeError AOTInductorModelContainerDelete(AOTInductorModelContainerHandle container_handle) {
-  destroy(reinterpret_cast<Container*>(container_handle));
+  Container* container = reinterpret_cast<Container*>(container_handle);
+  if (!container || container->is_usable()) destroy(container);  // else it stays as it lies
   return status(true);
 }
 

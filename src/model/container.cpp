@@ -107,6 +107,19 @@ Container::~Container() {
   for (size_t i = 0; i < models_.size(); i++) destroy(models_[i]);
 }
 
+// ---- forks
+
+bool Container::is_idle() {
+  return gate_.is_idle() && updates_.is_free() && written_.is_free() && pool_.is_free() && available_count_ == models_.size() &&
+         engine_.threads.is_idle() && engine_.draws.is_idle();
+}
+
+bool Container::fail_after_fork() {
+  return fail(
+      "this process was forked while another thread used the model, and what it has of it was in the middle of that: load the "
+      "model again here, or fork when no thread runs it");
+}
+
 // ---- runs
 
 Model& Container::take_model() {

@@ -5,6 +5,7 @@
 // from after it, never a mixture. Locks are taken in this order: gate, updates, written, pool.
 #pragma once
 #include "model/constant_map.hpp"
+#include "model/fork_mark.hpp"
 #include "model/model.hpp"
 
 namespace ingot::model {
@@ -27,6 +28,11 @@ class Container {
   Container& operator=(const Container&) = delete;
 
   bool make(size_t model_count, const char* device, LibraryWeights weights = LibraryWeights::used);
+  // Not where the process was forked while another thread was in a call for the container: then all
+  // that is left to do is to let it lie. A failure with its text; costs a load.
+  bool is_usable() {
+    return fork_mark_.is_sound([this] { return is_idle(); }) || fail_after_fork();
+  }
   bool uses_library_weights() const { return uses_library_weights_; }
 
   // Runs the entry of that place among the program's, on a stream of its device. The input handles
@@ -50,12 +56,15 @@ class Container {
   Engine& engine() { return engine_; }
 
  private:
+  bool is_idle();
+  bool fail_after_fork();
   ConstantBuffer& buffer(bool inactive) { return buffers_[inactive ? 1 - active_ : active_]; }
   bool fold_active_and_stay(void* stream);
   bool apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, Give give);
   Model& take_model();
   void give_back(Model& model);
 
+  ForkMark fork_mark_;
   Engine engine_;
   Weights weights_;  // before the buffers, which may refer to it
   bool uses_library_weights_ = true;

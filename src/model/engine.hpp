@@ -27,6 +27,7 @@ class Draws {
     *seed = seed_;
     *offset = offset_++;
   }
+  bool is_idle() { return mutex_.is_free(); }
 
  private:
   Mutex mutex_;

@@ -15,6 +15,12 @@ class Mutex {
   void lock() { pthread_mutex_lock(&mutex_); }
   bool try_lock() { return pthread_mutex_trylock(&mutex_) == 0; }
   void unlock() { pthread_mutex_unlock(&mutex_); }
+  // Does nobody hold it? For who is alone with it.
+  bool is_free() {
+    if (!try_lock()) return false;
+    unlock();
+    return true;
+  }
 
  private:
   friend class Condition;
@@ -72,6 +78,8 @@ class Gate {
     Lock lock(mutex_);
     serve_next();
   }
+  // Is nobody inside, or waiting? For who is alone with it.
+  bool is_idle() { return mutex_.is_free() && inside_ == 0 && served_ == next_; }
   // Lets others in too; the way out is then leave().
   void stay_with_others() {
     Lock lock(mutex_);

@@ -31,7 +31,7 @@ bool Engine::make(int32_t device_index) {
   checks_inputs.store(!checks || strcmp(checks, "0") != 0, std::memory_order_relaxed);
   const int64_t chosen = choose_level(program);
   level = static_cast<size_t>(chosen);
-  return chosen >= 0 && check_host_ops();
+  return chosen >= 0 && threads.take_environment() && check_host_ops();
 }
 
 bool EntryMemory::make(const ingot_entry& entry, const Device& device) {

@@ -37,7 +37,8 @@ AOTIRuntimeError in_entry(size_t entry, Answer answer) {
 
 template <class Action>
 AOTIRuntimeError with(AOTInductorModelContainerHandle handle, Action action) {
-  return status(handle ? action(*reinterpret_cast<Container*>(handle)) : fail("the container handle is null"));
+  Container* container = reinterpret_cast<Container*>(handle);
+  return status(container ? container->is_usable() && action(*container) : fail("the container handle is null"));
 }
 
 // What a host function says.

@@ -39,10 +39,6 @@ int64_t nanoseconds() {
 constexpr int64_t kSpinNanoseconds = 20000;
 
 int default_count(int most) {
-  if (const char* text = getenv("INGOT_NUM_THREADS")) {
-    const int count = atoi(text);
-    if (count >= 1) return count < most ? count : most;
-  }
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   const int count = CPU_COUNT(&set);
@@ -57,6 +53,17 @@ constexpr uint32_t item_of(uint64_t ticket) { return static_cast<uint32_t>(ticke
 Threads::Threads() : count_(default_count(kMostThreads)) {}
 
 Threads::~Threads() { stop_workers(); }
+
+bool Threads::take_environment() {
+  const char* text = getenv("INGOT_NUM_THREADS");
+  if (!text || !*text) return true;
+  int count = 0;
+  const char* c = text;
+  for (; *c >= '0' && *c <= '9'; c++) count = count < kMostThreads ? 10 * count + (*c - '0') : kMostThreads;
+  if (*c || count < 1) return fail("INGOT_NUM_THREADS: expected a whole number from 1, found '%s'", text);
+  count_.store(count < kMostThreads ? count : kMostThreads, std::memory_order_relaxed);
+  return true;
+}
 
 bool Threads::set_count(int count) {
   if (count < 1 || count > kMostThreads) return fail("number of threads: expected 1 to %d, found %d", kMostThreads, count);

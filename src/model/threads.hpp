@@ -16,12 +16,15 @@ namespace ingot::model {
 
 class Threads {
  public:
-  Threads();  // as many as INGOT_NUM_THREADS says, else as there are processors for this process; none is started yet
+  Threads();  // as many as there are processors for this process; none is started yet
   ~Threads();  // ends and joins them
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
   int count() const { return count_.load(std::memory_order_relaxed); }
+  // As many as INGOT_NUM_THREADS says, if it says something. A user error where that is no whole
+  // number from 1; more than 256 are 256.
+  bool take_environment();
   bool set_count(int count);  // waits for a region under way; a user error out of [1, 256]
 
   // Runs all tasks, `grain` at a time. `scratch` is the caller's, of `scratch_bytes` (a multiple of
@@ -29,6 +32,8 @@ class Threads {
   // a failure; no task has run then.
   bool run(ingot_kernel* kernel, void* const* buffers, const int64_t* symbols, char* scratch, uint64_t scratch_bytes,
            int64_t tasks, int64_t grain);
+
+  bool is_idle() { return caller_.is_free(); }  // no region is under way; for who is alone with them
 
   // Around a run: workers stay at hand between its regions.
   void begin_run() { runs_.fetch_add(1, std::memory_order_relaxed); }

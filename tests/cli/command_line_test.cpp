@@ -247,6 +247,19 @@ TEST_F(CommandLine, ModelsOfAPackageAreNamedWithAnOption) {
   expect_in("name one of them (--model): ", ingot("graph " + golden("entries/lm.pt2")).err);
 }
 
+TEST_F(CommandLine, ABadNumberOfThreadsIsAnError) {
+  const std::string so = library();
+  for (const std::string bad : {"many", "0", "-1", "2.5"})
+    for (const std::string& verb : {"run " + so + " --random", "compile " + mlp() + " -o " + file("m.so"), "graph " + mlp()}) {
+      const Ran r = shell("INGOT_NUM_THREADS=" + bad + " " INGOT_PROGRAM " " + verb);
+      EXPECT_EQ(r.status, 1) << verb;
+      EXPECT_EQ(r.err, "ingot: error: INGOT_NUM_THREADS: expected a whole number from 1, found '" + bad + "'\n");
+    }
+  EXPECT_FALSE(fs::exists(file("m.so")));
+  EXPECT_EQ(shell("INGOT_NUM_THREADS=many " INGOT_PROGRAM " run --help").status, 0);
+  expect_in("1 thread)", shell("INGOT_NUM_THREADS=1 " INGOT_PROGRAM " bench " + so + " --seconds 0").out);
+}
+
 TEST_F(CommandLine, BenchSaysWhatItRanOn) {
   const std::string shapes = golden("models/dynamic_shapes/model.pt2");
   ASSERT_EQ(ingot("compile " + shapes + " -o " + file("d.so")).status, 0);

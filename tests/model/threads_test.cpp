@@ -257,9 +257,17 @@ TEST_F(Pool, TheEnvironmentSaysHowMany) {
   EXPECT_EQ(count(), 3);
   ASSERT_EQ(setenv("INGOT_NUM_THREADS", "1000", 1), 0);
   EXPECT_EQ(count(), 256);
-  for (const char* nonsense : {"0", "-2", "many", ""}) {
-    ASSERT_EQ(setenv("INGOT_NUM_THREADS", nonsense, 1), 0);
-    EXPECT_GE(count(), 1);
+  ASSERT_EQ(setenv("INGOT_NUM_THREADS", "99999999999999999999", 1), 0);
+  EXPECT_EQ(count(), 256);
+  ASSERT_EQ(setenv("INGOT_NUM_THREADS", "", 1), 0);
+  EXPECT_GE(count(), 1);
+  for (const std::string nonsense : {"0", "-2", "many", "2x", " 2", "1.5"}) {
+    ASSERT_EQ(setenv("INGOT_NUM_THREADS", nonsense.c_str(), 1), 0);
+    AOTInductorModelContainerHandle none = nullptr;
+    EXPECT_EQ(
+        message_of(library,
+                   [&] { return library_call(library, AOTInductorModelContainerCreateWithDevice)(&none, 1, "cpu", nullptr); }),
+        "INGOT_NUM_THREADS: expected a whole number from 1, found '" + nonsense + "'");
   }
   ASSERT_EQ(unsetenv("INGOT_NUM_THREADS"), 0);
 }
@@ -309,6 +317,60 @@ TEST_F(Pool, AForkHasThreadsOfItsOwn) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(total(container, 20), expected_total(20));  // and the parent has kept its own
+}
+
+std::atomic<bool> caller_is_inside{false}, caller_may_go{false};
+
+// The child of a fork has what another thread of its parent was in the middle of, without that
+// thread: nobody would ever finish it. It is told so, and what it loads itself runs.
+TEST_F(Pool, AForkDuringARunIsRefusedAndHangsNowhere) {
+  if (kThreadSanitized) GTEST_SKIP() << "the thread sanitizer does not let a fork of a process with threads start new ones";
+  const Library library(library_path("many"));
+  for (const size_t models : {1, 2}) {
+    const Container container(library, models), idle(library);
+    ASSERT_EQ(library_call(library, ingot_container_set_threads)(container, 2), 0);
+    EXPECT_EQ(total(container, 20), expected_total(20));
+    caller_is_inside = caller_may_go = false;
+    on_new_tensor([] {
+      caller_is_inside = true;
+      while (!caller_may_go) std::this_thread::sleep_for(1ms);
+    });
+    std::thread caller([&] { EXPECT_EQ(total(container, 20), expected_total(20)); });
+    while (!caller_is_inside) std::this_thread::sleep_for(1ms);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      on_new_tensor(nullptr);
+      const std::string expected =
+          "this process was forked while another thread used the model, and what it has of it was in the middle of that: load "
+          "the model again here, or fork when no thread runs it";
+      const auto refused = [&](auto call) { return call() == 1 && library_call(library, ingot_last_error)() == expected; };
+      bool is_well = true;
+      for (int k = 0; k < 2; k++) {
+        std::vector<AtenTensorHandle> none;
+        is_well &= refused([&] { return container.run({}, none); });
+        is_well &= refused([&] { return library_call(library, ingot_container_set_threads)(container, 1); });
+        is_well &= refused([&] { return library_call(library, AOTInductorModelContainerSwapConstantBuffer)(container); });
+      }
+      const pid_t grandchild = fork();
+      if (grandchild == 0)
+        _exit(refused([&] { return library_call(library, AOTInductorModelContainerSwapConstantBuffer)(container); }) ? 0 : 1);
+      int status = -1;
+      is_well &= waitpid(grandchild, &status, 0) == grandchild && status == 0;
+      is_well &= library_call(library, AOTInductorModelContainerDelete)(container) == 0;
+      is_well &= total(idle, 20) == expected_total(20);  // nobody used this one
+      const Container fresh(library);
+      is_well &= total(fresh, 20) == expected_total(20);
+      _exit(is_well ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    caller_may_go = true;
+    caller.join();
+    on_new_tensor(nullptr);
+    EXPECT_EQ(total(container, 20), expected_total(20));
+  }
 }
 
 TEST_F(Pool, ALibraryCanBeUnloaded) {

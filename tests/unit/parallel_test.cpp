@@ -2,14 +2,20 @@
 #include "base/parallel.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "support/sanitized.hpp"
 
 namespace ingot {
 namespace {
@@ -146,6 +152,42 @@ TEST(ParallelResults, DoNotDependOnTheNumberOfThreads) {
     if (first.empty()) first = out;
     EXPECT_EQ(out, first) << threads;
   }
+  set_num_threads(before);
+}
+
+// A fork has none of its parent's threads, and no lock that another one of them held opens there.
+TEST(ParallelResults, AForkHasAPoolOfItsOwn) {
+  if (kThreadSanitized) GTEST_SKIP() << "the thread sanitizer does not let a fork of a process with threads start new ones";
+  const int before = num_threads();
+  set_num_threads(3);
+  std::atomic<bool> inside = false, may_go = false;
+  std::thread other([&] {
+    parallel_for(0, 3, 1, [&](int64_t, int64_t) {
+      inside = true;
+      while (!may_go) std::this_thread::yield();
+    });
+  });
+  while (!inside) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    std::atomic<int64_t> sum = 0;
+    std::mutex m;
+    std::set<std::thread::id> threads;
+    parallel_for(0, 300, 1, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; i++) sum += i;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      const std::lock_guard lock(m);
+      threads.insert(std::this_thread::get_id());
+    });
+    set_num_threads(2);
+    _exit(sum == 44850 && threads.size() > 1 && num_threads() == 2 ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  may_go = true;
+  other.join();
   set_num_threads(before);
 }
 
