@@ -78,6 +78,8 @@ INGOT_EXPORT AOTIRuntimeError ingot_model_level(size_t k, const char** level);
 INGOT_EXPORT AOTIRuntimeError ingot_model_level_used(const char** level);
 /* The file beside the library that its weights are in; null where there is none. */
 INGOT_EXPORT const char* ingot_model_weights_file(void);
+/* Where that file is instead, for who has it under another path: before the first container. The path is copied. */
+INGOT_EXPORT AOTIRuntimeError ingot_model_set_weights_file(const char* path);
 
 /* ---- entry points: functions of one library over one set of constants, such as prefill and
  * decode. The first is the one that ingot/aoti.h runs and describes. */

@@ -18,7 +18,6 @@
 
 #include "base/error.hpp"
 #include "codegen/llvm_state.hpp"
-#include "io/file.hpp"
 
 LLD_HAS_DRIVER(elf)
 
@@ -171,8 +170,7 @@ std::string kernel_archive(const Target& target) {
 
 void link_library(std::span<const Object> objects, const Target& target, const std::string& output) {
   const Arch arch = arch_of(target);
-  const std::string replaced = replaced_file(output).path;
-  const FileBeside partial(replaced);
+  const FileBeside partial(output);
   const char* machine = arch == Arch::x86_64 ? "elf_x86_64" : "aarch64linux";
   const std::string name = fs::path(output).filename().string();
   std::vector<std::string> arguments;
@@ -209,7 +207,7 @@ void link_library(std::span<const Object> objects, const Target& target, const s
     replace_all(errors, partial.path(), output);
     throw_user_error(text("cannot link '", output, errors.find('\n') == std::string::npos ? "': " : "':\n", errors));
   }
-  partial.rename_to(replaced);
+  partial.rename_to(output);
 }
 
 }  // namespace ingot

@@ -11,10 +11,10 @@ namespace ingot {
 // Links the objects and what they use of the target's kernels, of its eager library where they
 // refer to ingot_eager_call (one of them is then eager_ops.hpp's table), and the whole model
 // runtime where one of them is a model's table (ingot_the_program), into the shared library
-// `output`, which is complete or not there: it is written beside and renamed, as replaced_file (io)
-// allows. The library needs libc and libm at most; symbols of default visibility are its exports.
-// One link runs at a time in a process. User error, with the linker's text, if a symbol is missing
-// or the file cannot be written.
+// `output`, which is complete or not there: it is written beside and renamed. The library needs
+// libc and libm at most; symbols of default visibility are its exports. One link runs at a time in
+// a process. User error, with the linker's text, if a symbol is missing or the file cannot be
+// written.
 void link_library(std::span<const Object> objects, const Target& target, const std::string& output);
 
 // The static archive with the target's src/kernels. User error if this installation has none.

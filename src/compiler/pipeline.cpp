@@ -111,7 +111,7 @@ void name_weights(PendingFile& file, const std::string& library) {
   try {
     file.commit();
   } catch (...) {
-    std::filesystem::remove(replaced_file(library).path);
+    std::filesystem::remove(library);
     throw;
   }
 }
@@ -174,6 +174,7 @@ struct Part {
 void compile_lowered(std::vector<LoweredEntry> entries, const std::string& output, const CompileOptions& options) {
   require_skippable(options);
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
+  const std::string library = replaced_file(output).path;
   const Arch arch = arch_of(options.targets[0]);
   for (const Target& t : options.targets)
     INGOT_REQUIRE(arch_of(t) == arch, "compile: expected targets of one architecture, found ", to_text(arch), " and ",
@@ -222,12 +223,12 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
   stage("link", options, [&] {
     if (options.weights == Model::Weights::Kind::appended) {
       const TemporaryFolder folder;
-      const std::string library = folder.path() + "/" + std::filesystem::path(output).filename().string();
-      link_library(objects, options.targets[0], library);
-      append_weights(library, model, appended, output);
+      const std::string without_weights = folder.path() + "/" + std::filesystem::path(output).filename().string();
+      link_library(objects, options.targets[0], without_weights);
+      append_weights(without_weights, model, appended, output);
     } else {
-      link_library(objects, options.targets[0], output);
-      if (weights_file) name_weights(*weights_file, output);
+      link_library(objects, options.targets[0], library);
+      if (weights_file) name_weights(*weights_file, library);
     }
     // To let go of all that was made is a part of the time, which is to be in a stage.
     objects.clear();

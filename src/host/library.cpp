@@ -12,6 +12,7 @@
 #include "host/elf_file.hpp"
 #include "host/host_stub.hpp"
 #include "host/host_tensors.hpp"
+#include "io/file.hpp"
 
 namespace ingot {
 namespace {
@@ -68,8 +69,12 @@ void* open_library(const std::string& path, const char* what = "model") {
       provide_host_for(path);
     }
     if (void* handle = dlopen(unique_spelling(path).c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-    const char* why = dlerror();
-    throw_user_error(why ? why : "the loader does not say why");
+    const char* said = dlerror();
+    const std::string why = said ? said : "the loader does not say why";
+    INGOT_REQUIRE(
+        !forbids_execution(path), why, " (the folder ", std::filesystem::absolute(path).parent_path().string(),
+        " forbids execution: its file system is mounted noexec; put the library somewhere else, and temporary files by TMPDIR)");
+    throw_user_error(why);
   } catch (const UserError& e) {
     throw_user_error(text("Failed to load ", what, ": ", path, ": ", e.what()));
   }
@@ -126,6 +131,15 @@ ModelLibrary::~ModelLibrary() { dlclose(handle_); }
 
 void ModelLibrary::require_own(const char* what) const {
   INGOT_REQUIRE(is_own(), path_, " was not made by Ingot, or by another version of it: ", what, " needs what it does not have");
+}
+
+void ModelLibrary::find_beside(const std::map<std::string, std::string>& paths) const {
+  const char* name = is_own() ? ingot_model_weights_file() : nullptr;
+  const auto file = name ? paths.find(name) : paths.end();
+  if (file == paths.end()) return;
+  INGOT_REQUIRE(ingot_model_set_weights_file, path_, " was made by an older version of Ingot, and looks for its weights (", name,
+                ") beside itself; compile the program again");
+  INGOT_REQUIRE(ingot_model_set_weights_file(file->second.c_str()) == AOTI_RUNTIME_SUCCESS, last_error());
 }
 
 std::string ModelLibrary::last_error() const {

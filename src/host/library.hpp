@@ -1,5 +1,6 @@
 // A model library that is loaded into this process, and its functions.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 
@@ -30,7 +31,7 @@ namespace ingot {
   X(AOTInductorGetLastError) X(AOTInductorModelContainerGetNumInputs) X(AOTInductorModelContainerGetInputName)          \
   X(AOTInductorModelContainerGetOutputName) X(ingot_model_entry_count) X(ingot_model_entry)                             \
   X(ingot_model_find_entry) X(ingot_entry_input) X(ingot_entry_output) X(ingot_entry_symbol) X(ingot_entry_guard)       \
-  X(ingot_container_run_entry)
+  X(ingot_container_run_entry) X(ingot_model_set_weights_file)
 
 // What only Ingot's own libraries have: all of them or none.
 #define INGOT_OWN_MODEL_FUNCTIONS(X)                                                                                    \
@@ -61,6 +62,9 @@ class ModelLibrary {
   bool is_own() const { return is_own_; }  // made by Ingot
   // User error unless it is: `what` names what asked for it.
   void require_own(const char* what) const;
+  // Before its first container: paths of files, by the names under which it looks for them beside
+  // itself.
+  void find_beside(const std::map<std::string, std::string>& paths) const;
   // Why the last call failed; "" where the library cannot say. What it can say it does not print:
   // whoever asks does.
   std::string last_error() const;

@@ -39,8 +39,9 @@ AtenTensorHandle handle_of(const ModelLibrary& library, const ListedWeight& w) {
 
 // What runs the operators that a library which is not ours has no code for: the process's host has
 // it.
-decltype(ContainerOptions::proxy) open_proxy(const ModelLibrary& library) {
-  const std::string file = std::filesystem::path(library.path()).replace_extension(".json").string();
+decltype(ContainerOptions::proxy) open_proxy(const ModelLibrary& library, const std::string& operators) {
+  const std::string file =
+      operators.empty() ? std::filesystem::path(library.path()).replace_extension(".json").string() : operators;
   if (std::error_code none; library.is_own() || !std::filesystem::exists(file, none)) return {};
   const auto open = host_function<decltype(ingot_host_open_proxy)>("ingot_host_open_proxy");
   INGOT_REQUIRE(open, file,
@@ -51,24 +52,26 @@ decltype(ContainerOptions::proxy) open_proxy(const ModelLibrary& library) {
   return {proxy, host_function<decltype(ingot_host_close_proxy)>("ingot_host_close_proxy")};
 }
 
-ContainerOptions container_options(const ModelLibrary& library, const ingot_options& options) {
+ContainerOptions container_options(const ModelLibrary& library, const std::string& operators, const ingot_options& options) {
   ContainerOptions of_container;
   if (options.models) of_container.models = static_cast<std::size_t>(options.models);
   if (options.device) of_container.device = options.device;
-  of_container.proxy = open_proxy(library);
+  of_container.proxy = open_proxy(library, operators);
   return of_container;
 }
 
-ModelContainer open_container(const std::string& path, const ingot_options& options) {
-  std::shared_ptr<const ModelLibrary> library = ModelLibrary::load(path, true);
-  const ContainerOptions of_container = container_options(*library, options);
+ModelContainer open_container(const std::string& path, const std::optional<UnpackedModel>& package,
+                              const ingot_options& options) {
+  std::shared_ptr<const ModelLibrary> library = ModelLibrary::load(package ? package->library : path, true);
+  if (package) library->find_beside(package->beside);
+  const ContainerOptions of_container = container_options(*library, package ? package->operators : "", options);
   return {std::move(library), of_container, kPlainWords};
 }
 
 }  // namespace
 
 LoadedModel::LoadedModel(const std::string& path, const ingot_options& options)
-    : package_(unpacked(path, options)), container_(open_container(package_ ? package_->library : path, options)) {
+    : package_(unpacked(path, options)), container_(open_container(path, package_, options)) {
   if (options.threads && library().is_own()) container_.set_threads(options.threads);
   entries_ = entry_names(library());
   constants_ = container_.constants();

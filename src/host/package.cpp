@@ -64,7 +64,8 @@ std::string find_model(const Pt2Archive& a, const std::string& path, const std::
   throw_user_error(text(path, ": Failed to find a generated cpp file or so file for model '", name,
                         "' in the zip archive.\n\nAvailable models in the archive:\n  ",
                         a.compiled.empty() ? "none" : listed(a.compiled),
-                        "\n\nTo load a specific model, give its name (--model on the command line).\n\nFiles in the archive:\n  ", listed(a.zip.names())));
+                        "\n\nTo load a specific model, give its name (--model on the command line).\n\nFiles in the archive:\n  ",
+                        listed(a.zip.names())));
 }
 
 void extract(const Pt2Archive& a, const std::string& folder, const std::string& entry, const fs::path& target) {
@@ -80,6 +81,13 @@ std::string usual_model(const std::string& path) {
   INGOT_REQUIRE(std::find(archive.compiled.begin(), archive.compiled.end(), "model") != archive.compiled.end(), path,
                 " has several models; name one of them (--model on the command line): ", listed(archive.compiled));
   return "model";
+}
+
+// "" where there is none.
+std::string metadata_of(const Pt2Archive& a, const std::string& folder) {
+  for (const std::string& entry : entries_in(a, folder))
+    if (entry.ends_with("_metadata.json")) return a.read_text(folder + entry);
+  return {};
 }
 
 bool is_source(const std::string& name) { return name.ends_with(".cpp") || name.ends_with(".o"); }
@@ -99,21 +107,17 @@ TemporaryFolder::~TemporaryFolder() {
   if (!path_.empty()) fs::remove_all(path_, none);
 }
 
-UnpackedModel unpack_model(const std::string& path, const std::string& wanted) {
+UnpackedModel unpack_model(const std::string& path, const std::string& wanted,
+                           const std::function<bool(const std::string& metadata)>& needs_folder) {
   const std::string model_name = wanted.empty() ? usual_model(path) : wanted;
-  const Pt2Archive a = open_package(path);
+  const auto archive = std::make_shared<const Pt2Archive>(open_package(path));
+  const Pt2Archive& a = *archive;
   const std::string folder = find_model(a, path, model_name);
-  UnpackedModel model;
-  const fs::path root = model.folder.path();
+  const std::vector<std::string> entries = entries_in(a, folder);
   std::vector<std::string> libraries, sources;
-  for (const std::string& entry : entries_in(a, folder)) {
-    const fs::path target = root / entry;
-    extract(a, folder, entry, target);
+  for (const std::string& entry : entries) {
     if (entry.ends_with(".so")) libraries.push_back(entry);
     if (is_source(entry)) sources.push_back(entry);
-    if (entry.ends_with("_metadata.json")) model.metadata = target.string();
-    if (entry.ends_with(".blob")) model.weights_blob = target.string();
-    if (entry == "weights_config.json") model.weights_config = target.string();
   }
   INGOT_REQUIRE(libraries.size() <= 1, "Multiple .so files found in ", listed(libraries),
                 ". You might need to clear your cache directory before calling aoti_compile again.");
@@ -122,23 +126,39 @@ UnpackedModel unpack_model(const std::string& path, const std::string& wanted) {
                 ") and not as a library; Ingot has no C++ compiler to make one. Write the package again with the library in it");
   INGOT_REQUIRE(!libraries.empty(), path, ": Failed to find a generated cpp file or so file for model '", model_name,
                 "' in the zip archive.");
-  model.library = (root / libraries[0]).string();
-  for (const std::string& entry : entries_in(a, std::string(kConstants)))
-    extract(a, std::string(kConstants), entry, root / fs::path(entry).filename());
-  if (!model.weights_config.empty()) {
-    model.weights_folder = (root / "weights").string();
-    for (const std::string& entry : entries_in(a, std::string(kWeights)))
-      extract(a, std::string(kWeights), entry, root / "weights" / entry);
+
+  UnpackedModel model;
+  model.archive = archive;
+  model.metadata = metadata_of(a, folder);
+  const bool into_folder = needs_folder && needs_folder(model.metadata);
+  if (into_folder) model.folder.emplace();
+  const auto unpack = [&](const std::string& entry) {
+    if (into_folder) return model.folder->path() + "/" + entry;  // where all of them will be
+    model.files.emplace_back(a.zip.read(text(a.top, folder, entry)).view(), text(path, ": ", entry));
+    return model.files.back().path();
+  };
+  const std::string stem = libraries[0].substr(0, libraries[0].size() - 3);
+  for (const std::string& entry : entries) {
+    if (into_folder) extract(a, folder, entry, fs::path(model.folder->path()) / entry);
+    if (entry == "weights_config.json") model.weights_config = a.read_text(folder + entry);
+    else if (entry == libraries[0]) model.library = unpack(entry);
+    else if (entry == stem + ".json") model.operators = unpack(entry);
+    else if (entry.ends_with(".blob")) model.weights_blob = unpack(entry);
+    else if (entry.ends_with(".safetensors")) model.beside.emplace(entry, unpack(entry));
   }
+  if (into_folder)
+    for (const std::string& entry : entries_in(a, std::string(kConstants)))
+      extract(a, std::string(kConstants), entry, fs::path(model.folder->path()) / fs::path(entry).filename());
   return model;
 }
 
+bool UnpackedModel::has_weight(const std::string& name) const { return archive->contains(text(kWeights, name)); }
+
+OwnedBytes UnpackedModel::weight(const std::string& name) const { return archive->zip.read(text(archive->top, kWeights, name)); }
+
 std::string read_model_metadata(const std::string& path, const std::string& model_name) {
   const Pt2Archive a = open_package(path);
-  const std::string folder = find_model(a, path, model_name);
-  for (const std::string& entry : entries_in(a, folder))
-    if (entry.ends_with("_metadata.json")) return a.read_text(folder + entry);
-  throw_user_error(text(path, ": No device information found."));
+  return metadata_of(a, find_model(a, path, model_name));
 }
 
 void write_package(const std::string& path, const std::vector<PackagedModel>& models) {

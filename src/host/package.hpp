@@ -1,7 +1,14 @@
 // Packages: compiled models in a .pt2 archive (I105 to I113).
 #pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "io/file.hpp"
+#include "io/zip.hpp"
 
 namespace ingot {
 
@@ -18,14 +25,23 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// One model of a package, taken out of it.
+struct Pt2Archive;
+
+// One model of a package, taken out of it. Its files have no names and go with the process, so that
+// nothing is left of them when it is killed; those that nobody but a loader reads are not copied.
 struct UnpackedModel {
-  TemporaryFolder folder;          // its files; data/constants among them
-  std::string library;             // the path of its .so
-  std::string metadata;            // … of its metadata
-  std::string weights_blob;        // … of a file with all constants; empty: none
-  std::string weights_config;      // … of the list of constants that lie in `weights`; empty: none
-  std::string weights_folder;      // data/weights, where there is a list
+  std::string library;                        // the path of its .so
+  std::string operators;                      // … of the list of operators that have no code in it; empty: none
+  std::map<std::string, std::string> beside;  // … of the files with weights that it may look for beside itself, by name
+  std::string weights_blob;                   // … of a file with all constants; empty: none
+  std::string metadata;                       // the text of its metadata (JSON); empty: none
+  std::string weights_config;                 // … of the list of constants that lie in data/weights; empty: none
+  std::optional<TemporaryFolder> folder;      // where it was asked for
+  std::vector<AnonymousFile> files;           // what the paths are of otherwise
+  std::shared_ptr<const Pt2Archive> archive;
+
+  bool has_weight(const std::string& name) const;
+  OwnedBytes weight(const std::string& name) const;  // of data/weights, from the package itself
 };
 
 // Whether the name is that of a package; other files are libraries.
@@ -33,9 +49,13 @@ inline bool is_package(const std::string& path) { return path.ends_with(".pt2");
 
 // Without a name the only model, or the one that is called "model". User error in the words of I105
 // to I113 for an archive that is none, and for a model that is not in it.
-UnpackedModel unpack_model(const std::string& path, const std::string& model_name);
+//
+// `needs_folder`: whether the model with that metadata is for a device whose code looks for its
+// files (I108). They then lie in a folder, under their names, data/constants among them.
+UnpackedModel unpack_model(const std::string& path, const std::string& model_name,
+                           const std::function<bool(const std::string& metadata)>& needs_folder = {});
 
-// The bytes of the model's metadata file (JSON), without unpacking the rest.
+// The text of the model's metadata file (JSON), without unpacking the rest. "" where it has none.
 std::string read_model_metadata(const std::string& path, const std::string& model_name);
 
 // What one model of a new package is made of.

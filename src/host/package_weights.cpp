@@ -7,6 +7,7 @@
 
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "format/pt2/archive.hpp"
 #include "io/dense.hpp"
 #include "io/file.hpp"
 #include "io/zip.hpp"
@@ -146,11 +147,12 @@ class WeightsList {
 
 // The bytes of the file, or the storage of the tensor that torch.save wrote into it. Whatever its
 // pickle says of the tensor, there is one storage in such a file, and it is whole.
-Ref<Storage> read_weight(const std::string& path) {
-  const Ref<MappedFile> file = MappedFile::open(path);
+Ref<Storage> read_weight(const OwnedBytes& bytes, const std::string& path) {
+  // A copy: the package may be written anew, over itself, while its model runs.
+  const Ref<MappedFile> file = MappedFile::open(AnonymousFile(bytes.view(), path).path());
   if (!file->bytes().starts_with("PK\3\4"))
     return storage_over(file, file->data(), static_cast<int64_t>(file->size()), kAlignment);
-  const ZipReader zip = ZipReader::open(path, path);
+  const ZipReader zip = ZipReader::over({file->data(), file->size(), file}, path);
   std::vector<std::string> storages;
   for (const std::string& name : zip.names()) {
     if (name.find("/data/") != name.npos) storages.push_back(name);
@@ -183,17 +185,20 @@ void PackageWeights::give(const UnpackedModel& model, ModelContainer& container,
 std::vector<ListedWeight> PackageWeights::listed(const UnpackedModel& model,
                                                  const std::vector<ModelContainer::Constant>& constants) {
   std::vector<ListedWeight> weights;
-  const Ref<MappedFile> list = MappedFile::open(model.weights_config);
-  for (WeightsList::Entry& e : WeightsList(list->bytes(), model.weights_config).read()) {
+  const std::string list = model.archive->zip.what("weights_config.json");
+  for (WeightsList::Entry& e : WeightsList(model.weights_config, list).read()) {
     const auto constant = std::ranges::find_if(constants, [&](const auto& c) { return !c.is_folded && c.fqn == e.fqn; });
     if (constant == constants.end()) continue;
-    const std::string what = text(model.weights_config, ": '", e.fqn, "': ");
+    const std::string what = text(list, ": '", e.fqn, "': ");
     const auto dtype = dtype_of_code(constant->dtype);
     INGOT_REQUIRE(dtype, what, "the model's dtype is none of Ingot's");
     INGOT_REQUIRE(e.file.find('/') == e.file.npos && !e.file.empty(), what,
                   "expected the name of a file in data/weights, found '", e.file, "'");
     Ref<Storage>& storage = storages_[e.file];
-    if (!storage) storage = read_weight(text(model.weights_folder, "/", e.file));
+    if (!storage) {
+      INGOT_REQUIRE(model.has_weight(e.file), what, "the package has no file data/weights/", e.file);
+      storage = read_weight(model.weight(e.file), model.archive->zip.what(e.file));
+    }
     const auto needed = e.sizes.size() == e.strides.size() ? strided_bytes(e.sizes, e.strides, e.offset, *dtype) : std::nullopt;
     INGOT_REQUIRE(needed && *needed <= storage->nbytes().value(), what, "the tensor does not lie within ", e.file);
     weights.push_back({constant->name, *dtype, storage, std::move(e.sizes), std::move(e.strides), e.offset});

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -133,6 +135,34 @@ void PendingFile::commit() {
 void write_to(int descriptor, std::string_view bytes, const char* what) {
   INGOT_REQUIRE(write_all(descriptor, bytes.data(), bytes.size()), "cannot write to ", what, ": ", reason());
 }
+
+bool forbids_execution(const std::string& path) {
+  struct statvfs info;
+  return ::statvfs(path.c_str(), &info) == 0 && (info.f_flag & ST_NOEXEC) != 0;
+}
+
+AnonymousFile::AnonymousFile(std::string_view bytes, const std::string& what) {
+  // On disk rather than in memory, where it would be all the time.
+  std::error_code none;
+  const std::string folder = std::filesystem::temp_directory_path(none).string();
+  if (!none && !forbids_execution(folder)) fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U  // since Linux 6.3, where a machine may be set to forbid it otherwise
+#endif
+  if (fd_ < 0) fd_ = ::memfd_create("ingot", MFD_CLOEXEC | MFD_EXEC);
+  if (fd_ < 0) fd_ = ::memfd_create("ingot", MFD_CLOEXEC);
+  INGOT_REQUIRE(fd_ >= 0, what, ": no place to unpack it to: ", reason());
+  if (write_all(fd_, bytes.data(), bytes.size())) return;
+  const std::string why = reason();
+  ::close(fd_);
+  throw_user_error(text(what, ": cannot unpack it (", bytes.size(), " bytes) to ", folder, ": ", why));
+}
+
+AnonymousFile::~AnonymousFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::string AnonymousFile::path() const { return text("/proc/self/fd/", fd_); }
 
 void write_temporary_file(const std::string& path, std::string_view bytes) {
   Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};

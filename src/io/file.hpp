@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ingot/ref.hpp"
 
@@ -71,6 +72,25 @@ class PendingFile {
 
 // Writes all bytes to a descriptor; user error naming `what` that is.
 void write_to(int descriptor, std::string_view bytes, const char* what);
+
+// Bytes under a path that this process alone can open, which go with the value, and with the process
+// however that ends: a file without a name in the system's temporary folder, or in memory where that
+// folder has none such or forbids execution. User error where there is no room.
+class AnonymousFile {
+ public:
+  AnonymousFile(std::string_view bytes, const std::string& what);
+  ~AnonymousFile();
+  AnonymousFile(AnonymousFile&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  AnonymousFile& operator=(AnonymousFile&&) = delete;
+
+  std::string path() const;
+
+ private:
+  int fd_ = -1;
+};
+
+// Whether nothing on the file system of that path can be executed, which loading a library is.
+bool forbids_execution(const std::string& path);
 
 // A file of this process alone, in a temporary folder: written where it lies, and not flushed to
 // the disk. User error where that fails.

@@ -5,6 +5,7 @@
 
 #include "model/container.hpp"
 #include "model/cpu.hpp"
+#include "model/weights.hpp"
 
 using namespace ingot::model;
 
@@ -143,6 +144,9 @@ AOTIRuntimeError ingot_model_level_used(const char** level) {
   return status(chosen >= 0);
 }
 const char* ingot_model_weights_file(void) { return program.weights == INGOT_WEIGHTS_EXTERNAL ? program.external_file : nullptr; }
+AOTIRuntimeError ingot_model_set_weights_file(const char* path) {
+  return status(path ? Weights::set_file(path) : fail("the path of the weights file is null"));
+}
 
 AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContainerHandle container, size_t entry, AtenTensorHandle* inputs,
                                            size_t input_count, AtenTensorHandle* outputs, size_t output_count,

@@ -19,8 +19,11 @@
 namespace ingot::model {
 namespace {
 
+char given_path[1024];  // empty: the file is beside this library
+
 // The path of a file beside this library.
-bool path_beside(const char* name, char* path, size_t most) {
+bool path_of_weights(const char* name, char* path, size_t most) {
+  if (*given_path) return snprintf(path, most, "%s", given_path) > 0;
   Dl_info library{};
   int folder_length = 0;
   if (dladdr(&ingot_the_program, &library) && library.dli_fname) {
@@ -104,6 +107,14 @@ bool Weights::open_appended(const ingot_program& program) {
   return is_well;
 }
 
+bool Weights::set_file(const char* path) {
+  const size_t length = strlen(path);
+  if (length == 0 || length >= sizeof given_path)
+    return fail("the path of the weights file: expected 1 to %zu bytes, found %zu", sizeof given_path - 1, length);
+  memcpy(given_path, path, length + 1);
+  return true;
+}
+
 bool Weights::open(const ingot_program& program) {
   if (program.weights == INGOT_WEIGHTS_NONE) return true;
   if (program.weights == INGOT_WEIGHTS_EMBEDDED) {
@@ -114,7 +125,7 @@ bool Weights::open(const ingot_program& program) {
   if (program.weights == INGOT_WEIGHTS_APPENDED) return open_appended(program);
 
   char path[sizeof missing_file_];
-  if (!path_beside(program.external_file, path, sizeof path)) return false;
+  if (!path_of_weights(program.external_file, path, sizeof path)) return false;
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) {
     strcpy(missing_file_, path);

@@ -31,6 +31,9 @@ class Weights {
   // `missing_file` says which.
   bool open(const ingot_program& program);
 
+  // Where a file beside the library is instead. False where the path is too long.
+  static bool set_file(const char* path);
+
   char* start() const { return start_; }
   // Whether several containers see the same bytes, so that what runs write to must be copied first.
   bool is_shared() const { return is_shared_; }

@@ -247,6 +247,38 @@ TEST_F(CommandLine, ModelsOfAPackageAreNamedWithAnOption) {
   expect_in("name one of them (--model): ", ingot("graph " + golden("entries/lm.pt2")).err);
 }
 
+TEST_F(CommandLine, AKilledRunOfAPackageLeavesNothing) {
+  library("ext.so", "--weights external");
+  ASSERT_EQ(ingot("package " + library() + " ext=" + file("ext.so") + " -o " + file("p.pt2")).status, 0);
+  fs::create_directory(file("temporary"));
+  for (const std::string& verb :
+       {"run " + file("p.pt2") + " --model mlp --random", "run " + file("p.pt2") + " --model ext --random",
+        "bench " + file("p.pt2") + " --model ext --seconds 30"})
+    for (const std::string after : {"0.01", "0.03", "0.1", "0.3"}) {
+      shell("TMPDIR=" + file("temporary") + " timeout -s KILL " + after + " " INGOT_PROGRAM " " + verb);
+      EXPECT_TRUE(fs::is_empty(file("temporary"))) << verb;
+    }
+  EXPECT_EQ(shell("TMPDIR=" + file("temporary") + " " INGOT_PROGRAM " run " + file("p.pt2") + " --model ext --random").status, 0);
+  // Nor does it need a folder for temporary files.
+  EXPECT_EQ(shell("TMPDIR=/nowhere " INGOT_PROGRAM " run " + file("p.pt2") + " --model ext --random").status, 0);
+}
+
+TEST_F(CommandLine, AFolderThatForbidsExecutionIsNamed) {
+  if (std::system("unshare -m true 2>/dev/null") != 0) GTEST_SKIP() << "only root mounts a folder that forbids execution";
+  const std::string so = library(), folder = file("noexec");
+  ASSERT_EQ(ingot("package " + so + " -o " + file("p.pt2")).status, 0);
+  fs::create_directory(folder);
+  const auto there = [&](const std::string& command) {
+    return shell("unshare -m sh -c 'mount -t tmpfs -o noexec none " + folder + " && cp " + so + " " + folder + " && " + command +
+                 "'");
+  };
+  const Ran plain = there(INGOT_PROGRAM " run " + folder + "/mlp.so --random");
+  EXPECT_EQ(plain.status, 1);
+  expect_in("the folder " + folder + " forbids execution", plain.err);
+  const Ran package = there("TMPDIR=" + folder + " " INGOT_PROGRAM " run " + file("p.pt2") + " --random");
+  EXPECT_EQ(package.status, 0) << package.err;
+}
+
 TEST_F(CommandLine, ABadNumberOfThreadsIsAnError) {
   const std::string so = library();
   for (const std::string bad : {"many", "0", "-1", "2.5"})

@@ -132,6 +132,13 @@ TEST_F(ExternalWeights, I049_AreMappedFromTheFileBesideTheLibrary) {
   const Container container(l);
   const Floats x = rows(3);
   EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
+  // Or where the library is told.
+  fs::rename(file(), file().string() + ".far");
+  const auto set_file = library_call(l, ingot_model_set_weights_file);
+  EXPECT_EQ(set_file(nullptr), 1);
+  EXPECT_EQ(set_file(std::string(2000, 'x').c_str()), 1);
+  EXPECT_EQ(set_file((file().string() + ".far").c_str()), 0);
+  EXPECT_EQ(run_affine(Container(l), x).y, AffineWeights().affine(x));
   // Changes stay in memory.
   ConstantsByName map;
   ASSERT_EQ(library_call(l, AOTInductorModelContainerExtractConstantsMap)(container, handle_of(map), false), 0);

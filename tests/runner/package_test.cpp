@@ -2,6 +2,7 @@
 #include "host/torch/package_loader.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -133,15 +134,28 @@ TEST_F(Package, I107_I108_TheDeviceIsRequiredAndLookedUp) {
             ::testing::internal::GetCapturedStderr());
 }
 
-TEST_F(Package, I108_TheFolderIsThereAsLongAsTheLoader) {
-  std::string folder;
-  {
-    ModelPackageLoader loader(package());
-    folder = std::filesystem::path(loader.runner().library().path()).parent_path().string();
-    EXPECT_TRUE(std::filesystem::exists(folder));
+// What is unpacked has no name that a killed process could leave behind.
+TEST_F(Package, I108_AModelForTheCpuIsNowhereInTheFileSystem) {
+  const std::string temporary = path("temporary"), external = mlp("ext.so", {.weights = Model::Weights::Kind::external});
+  std::filesystem::create_directory(temporary);
+  write_package(path("ext.pt2"), {{"model", external, kMetadata, external + ".safetensors"}});
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before ? before : "";
+  setenv("TMPDIR", temporary.c_str(), 1);
+  for (const std::string& file : {package(), path("ext.pt2")}) {
+    ModelPackageLoader loader(file);
+    EXPECT_TRUE(std::filesystem::is_empty(temporary));
+    expect_close(loader.run({mlp_input()})[0], mlp_output());
+    ModelPackageLoader again(file);  // a library of its own
+    again.update_constant_buffer({{"b_bias", zeros({10})}, {"b_weight", zeros({10, 128})}}, false, false);
+    expect_close(again.run({mlp_input()})[0], zeros(mlp_output().sizes()));
     expect_close(loader.run({mlp_input()})[0], mlp_output());
   }
-  EXPECT_FALSE(std::filesystem::exists(folder));
+  before ? setenv("TMPDIR", kept.c_str(), 1) : unsetenv("TMPDIR");
+}
+
+TEST_F(Package, I108_Runners) {
+  package();
   EXPECT_EQ(error_of([&] { ModelPackageLoader loader(path("p.pt2"), {.num_runners = 0}); }),
             "num_runners must be >=1 when run_single_threaded is false");
   EXPECT_EQ(error_of([&] { ModelPackageLoader loader(path("p.pt2"), {.run_single_threaded = true, .num_runners = 2}); }),

@@ -38,8 +38,9 @@ std::shared_ptr<ModelContainer> open_container(std::shared_ptr<const ModelLibrar
       !library->is_own() || !library->ingot_tensor_is_own(),
       "the model does not see this program's tensors: the program must export the functions aoti_torch_* (link it with ingot_runner's options)");
   ContainerOptions of_container = {options.num_models, options.device, options.cubin_dir};
-  std::shared_ptr<ProxyExecutor> proxy =
-      ProxyExecutor::open(std::filesystem::path(library->path()).replace_extension(".json").string());
+  library->find_beside(options.beside);
+  std::shared_ptr<ProxyExecutor> proxy = ProxyExecutor::open(
+      options.operators.empty() ? std::filesystem::path(library->path()).replace_extension(".json").string() : options.operators);
   if (proxy) of_container.proxy = {proxy, proxy->handle()};
   return std::make_shared<ModelContainer>(std::move(library), of_container, options.words ? *options.words : kWords,
                                           CallSite::current());

@@ -24,6 +24,10 @@ struct RunnerOptions {
   std::string cubin_dir = {};  // empty: none
   bool run_single_threaded = false;
   std::string entry = {};  // which of the library's functions; empty: the first
+  // Files of the library that do not lie beside it: by the names it knows them by, and the list of
+  // operators that it has no code for. Empty: beside it.
+  std::map<std::string, std::string> beside = {};
+  std::string operators = {};
   const FailureWords* words = nullptr;  // what a failure of the library is said in; null: PyTorch's words
 };
 

@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "host/torch/handle.hpp"
 #include "io/json.hpp"
-#include "io/file.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -17,6 +16,7 @@ namespace {
 constexpr const char* kDeviceKey = "AOTI_DEVICE_KEY";
 
 PackageMetadata parse_metadata(std::string_view json, const std::string& what) {
+  INGOT_REQUIRE(!json.empty(), what, ": No device information found.");
   const JsonDocument document(json, what);
   PackageMetadata metadata;
   for (const auto& [key, value] : document.root().fields()) metadata.emplace(key, value.string());
@@ -67,10 +67,11 @@ ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOpti
         if (options.run_single_threaded)
           INGOT_REQUIRE(options.num_runners == 1, "num_runners must be 1 when run_single_threaded is true");
         else INGOT_REQUIRE(options.num_runners >= 1, "num_runners must be >=1 when run_single_threaded is false");
-        return unpack_model(path, options.model_name);
+        return unpack_model(path, options.model_name, [&](const std::string& metadata) {
+          metadata_ = parse_metadata(metadata, path);
+          return device_key(metadata_, path) != "cpu";  // code of the CPU has no files of its own
+        });
       }()) {
-  INGOT_REQUIRE(!model_.metadata.empty(), path, ": No device information found.");
-  metadata_ = parse_metadata(MappedFile::open(model_.metadata)->bytes(), model_.metadata);
   const std::string& device = device_key(metadata_, path);
   const auto factory = runner_registry().find(device);
   INGOT_REQUIRE(factory != runner_registry().end(), "Unsupported device key found: ", device);
@@ -78,7 +79,9 @@ ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOpti
   RunnerOptions runner;
   runner.num_models = options.num_runners;
   runner.device = options.device_index < 0 ? device : text(device, ":", options.device_index);
-  runner.cubin_dir = model_.folder.path();
+  if (model_.folder) runner.cubin_dir = model_.folder->path();
+  runner.beside = model_.beside;
+  runner.operators = model_.operators;
   runner.run_single_threaded = options.run_single_threaded;
   runner.words = options.words;
   runner_ = factory->second(model_.library, runner);

@@ -46,9 +46,9 @@ class ModelPackageLoader {
 
  private:
   std::string path_;  // of the package
+  PackageMetadata metadata_;
   UnpackedModel model_;
   PackageWeights weights_;
-  PackageMetadata metadata_;
   std::unique_ptr<ModelContainerRunner> runner_;  // after the files it is loaded from, so that it goes first
 };
 
