@@ -18,8 +18,8 @@ show() {  # NAME WHAT
   "$ingot" run "$work/$1.so" --input "$model/case0.safetensors" | sed 's/^/  /'
   echo "  \$ ingot check $1.so case0.safetensors --against $1.pt2      # PyTorch's own numbers"
   "$ingot" check "$work/$1.so" "$model/case0.safetensors" --against "$model/model.pt2" | sed "s|^$model/||; s/^/  /"
-  echo "  \$ ingot bench $1.so"
-  "$ingot" bench "$work/$1.so" --seconds 1 | sed "s|$work/||; s/^/  /"
+  echo "  \$ ingot bench $1.so --input case0.safetensors      # the same inputs, once everything is warm"
+  "$ingot" bench "$work/$1.so" --input "$model/case0.safetensors" --seconds 1 | sed "s|$work/||; s/^/  /"
 }
 
 echo "Ingot compiles PyTorch exported programs to shared libraries that need nothing but libc."

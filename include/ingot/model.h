@@ -60,6 +60,9 @@ typedef struct ingot_symbol_info {
 
 /* The functions of this part that name no entry point are about the first one. */
 INGOT_EXPORT const char* ingot_model_name(void);
+/* What these functions read, for programs that read the library's file without loading it: the address of an ingot_program
+ * (src/model/program.h), which says its version first. It may change with any version of Ingot. */
+extern INGOT_EXPORT const struct ingot_program* const ingot_model_table;
 INGOT_EXPORT size_t ingot_model_input_count(void);
 INGOT_EXPORT size_t ingot_model_output_count(void);
 INGOT_EXPORT size_t ingot_model_symbol_count(void);

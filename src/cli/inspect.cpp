@@ -207,7 +207,7 @@ bool is_compiled(const InspectVerb& o) {
 void add_inspect_verb(CLI::App& app) {
   auto options = std::make_shared<InspectVerb>();
   CLI::App* verb = app.add_subcommand("inspect", "show what a program or a compiled model takes, returns and holds");
-  verb->add_option("file", options->file, "a .pt2 file, or a compiled model (.so)")->required();
+  verb->add_option("file", options->file, "a .pt2 file, or a compiled model (.so), for any machine")->required();
   verb->add_option("--model", options->model, "the program's or model's name, where the file has several");
   verb->add_flag("--json", options->json, "print a JSON object");
   verb->footer("examples:\n  ingot inspect model.pt2\n  ingot inspect model.pt2 --json\n  ingot inspect model.so");

@@ -2,57 +2,22 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
-#include "base/dtype.hpp"
-#include "base/dtype_code.hpp"
+#include "base/error.hpp"
+#include "cli/describe_foreign.hpp"
+#include "cli/library_description.hpp"
 #include "cli/open_model.hpp"
 #include "cli/quantity.hpp"
+#include "host/elf_file.hpp"
+#include "io/json.hpp"
 #include "io/json_writer.hpp"
 
 namespace ingot {
 namespace {
-
-struct ConstantInfo {
-  std::string name, fqn, dtype, kind;
-  std::size_t bytes = 0;
-};
-
-// An input or output: what our own libraries say of it, or its name and where it is among the
-// arguments or results.
-struct ValueText {
-  std::string name, type, place;
-  bool is_number = false, is_written = false;
-};
-
-// Copies of what the library says, with the questions asked.
-struct EntryText {
-  std::string name;
-  std::vector<ValueText> inputs, outputs;
-  std::vector<ingot_symbol_info> symbols;
-  std::vector<std::string> guards;
-};
-struct Description {
-  std::string name, level_used, weights_file;
-  bool is_own = true;
-  std::vector<EntryText> entries;
-  std::vector<std::string> levels;
-  std::vector<std::pair<std::string, std::string>> metadata;
-  std::vector<ConstantInfo> constants;
-  std::uintmax_t file_bytes = 0;
-};
-
-std::string dtype_text(int32_t code) {
-  const auto dtype = dtype_of_code(code);
-  return dtype ? std::string(short_name_of(*dtype)) : "?";
-}
-
-// How I018 numbers them.
-const char* kind_text(int32_t kind) {
-  constexpr const char* kKinds[] = {"unknown", "parameter", "buffer", "tensor constant", "folded constant"};
-  return kind >= 0 && kind < 5 ? kKinds[kind] : "unknown";
-}
 
 EntryText describe_entry(const LibraryEntry& entry) {
   const auto as_text = [](const ingot_value_info& v) { return ValueText{v.name, type_text(v), "", v.is_number, v.is_written}; };
@@ -60,12 +25,15 @@ EntryText describe_entry(const LibraryEntry& entry) {
   e.name = entry.info().name;
   for (std::size_t k = 0; k < entry.info().input_count; k++) e.inputs.push_back(as_text(entry.input(k)));
   for (std::size_t k = 0; k < entry.info().output_count; k++) e.outputs.push_back(as_text(entry.output(k)));
-  for (std::size_t k = 0; k < entry.info().symbol_count; k++) e.symbols.push_back(entry.symbol(k));
+  for (std::size_t k = 0; k < entry.info().symbol_count; k++) {
+    const ingot_symbol_info s = entry.symbol(k);
+    e.symbols.push_back({s.name, s.min, s.max});
+  }
   for (std::size_t k = 0; k < entry.info().guard_count; k++) e.guards.emplace_back(entry.guard(k));
   return e;
 }
 
-void describe_own(const ModelLibrary& l, Description& d) {
+void describe_own(const ModelLibrary& l, LibraryDescription& d) {
   d.name = l.ingot_model_name();
   const char* level = "";
   if (l.ingot_model_level_used(&level) == AOTI_RUNTIME_SUCCESS) d.level_used = level;
@@ -89,10 +57,10 @@ std::vector<ValueText> named(const std::vector<std::string>& names, const std::v
   return out;
 }
 
-Description describe(OpenModel& model) {
+LibraryDescription describe(OpenModel& model) {
   const ModelContainerRunner& runner = model.runner();
   const ModelLibrary& l = runner.library();
-  Description d;
+  LibraryDescription d;
   d.is_own = l.is_own();
   if (d.is_own) {
     describe_own(l, d);
@@ -107,8 +75,9 @@ Description describe(OpenModel& model) {
   if (model.package)
     for (const auto& [key, value] : model.package->metadata()) d.metadata.emplace_back(key, value);
   for (const ModelContainer::Constant& c : runner.session().container().constants())
-    d.constants.push_back({c.name, c.fqn, dtype_text(c.dtype), kind_text(c.kind), c.bytes});
+    d.constants.push_back({c.name, c.fqn, dtype_text(c.dtype), constant_kind(c.kind), c.bytes});
   d.file_bytes = std::filesystem::file_size(l.path());
+  d.machine = elf_machine(l.path());
   return d;
 }
 
@@ -133,16 +102,15 @@ void write_entry(JsonWriter& w, const EntryText& e, bool is_own) {
   write_values(w, "inputs", e.inputs, is_own);
   write_values(w, "outputs", e.outputs, is_own);
   w.key("symbols").begin_list();
-  for (const ingot_symbol_info& s : e.symbols)
-    w.begin_object().field("name", s.name).field("min", s.min).field("max", s.max).end();
+  for (const SymbolText& s : e.symbols) w.begin_object().field("name", s.name).field("min", s.min).field("max", s.max).end();
   w.end();
   write_strings(w, "guards", e.guards);
 }
 
 // What concerns the first entry point stands by itself too: most libraries have no other.
-void print_json(const std::string& path, const Description& d) {
+void print_json(const std::string& path, const LibraryDescription& d) {
   JsonWriter w(true);
-  w.begin_object().field("file", path).field("name", d.name).field("library_bytes", d.file_bytes);
+  w.begin_object().field("file", path).field("name", d.name).field("machine", d.machine).field("library_bytes", d.file_bytes);
   write_entry(w, d.entries[0], d.is_own);
   w.key("entries").begin_list();
   for (const EntryText& e : d.entries) {
@@ -181,15 +149,15 @@ void print_entry(const EntryText& e) {
   print_values("inputs", e.inputs);
   print_values("outputs", e.outputs);
   if (!e.symbols.empty()) std::printf("open sizes\n");
-  for (const ingot_symbol_info& s : e.symbols)
-    std::printf("  %s  from %lld to %s\n", s.name, static_cast<long long>(s.min), bound_text(s.max).c_str());
+  for (const SymbolText& s : e.symbols)
+    std::printf("  %s  from %lld to %s\n", s.name.c_str(), static_cast<long long>(s.min), bound_text(s.max).c_str());
   if (!e.guards.empty()) std::printf("conditions\n");
   for (const std::string& g : e.guards) std::printf("  %s\n", g.c_str());
 }
 
-void print_text(const std::string& path, const Description& d) {
-  std::printf("%s: compiled model '%s'%s, %s\n", path.c_str(), d.name.c_str(), d.is_own ? "" : " made by AOTInductor",
-              bytes_text(d.file_bytes).c_str());
+void print_text(const std::string& path, const LibraryDescription& d) {
+  std::printf("%s: compiled model '%s'%s for %s, %s\n", path.c_str(), d.name.c_str(), d.is_own ? "" : " made by AOTInductor",
+              d.machine.c_str(), bytes_text(d.file_bytes).c_str());
   for (const EntryText& e : d.entries) {
     if (d.entries.size() > 1) std::printf("entry point %s\n", e.name.c_str());
     print_entry(e);
@@ -206,11 +174,42 @@ void print_text(const std::string& path, const Description& d) {
   for (const auto& [key, value] : d.metadata) std::printf("%s = %s\n", key.c_str(), value.c_str());
 }
 
+// Of a model that cannot be loaded because it is for another machine; none where that is not why.
+std::optional<LibraryDescription> describe_unloaded(const std::string& path, const std::string& model_name) {
+  std::optional<UnpackedModel> package;
+  if (is_package(path)) package.emplace(unpack_model(path, model_name));
+  const std::string library = package ? package->library : path;
+  try {
+    if (elf_machine(library) == kOwnMachine) return {};
+  } catch (const UserError&) {
+    return {};  // no library at all
+  }
+  LibraryDescription d = describe_foreign(library);
+  if (package && !package->metadata.empty()) {
+    const JsonDocument document(package->metadata, path);
+    for (const auto& [key, value] : document.root().fields()) d.metadata.emplace_back(key, value.string());
+  }
+  if (!d.is_own) d.name = package ? "model" : std::filesystem::path(path).stem().string();
+  return d;
+}
+
+LibraryDescription describe(const std::string& path, const std::string& model_name) {
+  std::exception_ptr why;
+  try {
+    OpenModel model = open_model(path, model_name);
+    return describe(model);
+  } catch (const UserError&) {
+    why = std::current_exception();
+  }
+  std::optional<LibraryDescription> d = describe_unloaded(path, model_name);
+  if (!d) std::rethrow_exception(why);
+  return *std::move(d);
+}
+
 }  // namespace
 
 void inspect_compiled(const std::string& path, const std::string& model_name, bool json) {
-  OpenModel model = open_model(path, model_name);
-  const Description d = describe(model);
+  const LibraryDescription d = describe(path, model_name);
   json ? print_json(path, d) : print_text(path, d);
 }
 

@@ -39,7 +39,7 @@ bool is_dynamic_table(const char* data, uint64_t bytes) {
   return has_symbols && has_names;
 }
 
-// A section of entries of type T, whose names are in another section.
+// The first section of that type, of entries of type T, whose names are in another section.
 template <class T>
 class NamedSection {
  public:
@@ -122,6 +122,55 @@ void require_whole_elf(const std::string& path) {
   // Linkers write this table last. The loader does not read it, but where it is missing, bytes were
   // lost.
   require_bytes(*file, "a table of sections", header->e_shoff, uint64_t{header->e_shnum} * header->e_shentsize);
+}
+
+ElfImage::ElfImage(const std::string& path) {
+  require_whole_elf(path);
+  file_ = MappedFile::open(path);
+  const std::optional<Elf64_Ehdr> header = header_of(*file_);
+  INGOT_REQUIRE(header, path, " is no 64-bit shared library");
+  for (uint64_t k = 0; k < header->e_phnum; k++) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, file_->data() + header->e_phoff + k * sizeof segment, sizeof segment);
+    if (segment.p_type == PT_LOAD) segments_.push_back({segment.p_vaddr, segment.p_filesz, segment.p_offset});
+  }
+  // Pointers within the library are made when it is loaded: here, in this process's own pages.
+  const uint32_t relative = header->e_machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
+  const NamedSection<Elf64_Rela> relocations(*file_, *header, SHT_RELA);
+  relocations.for_each([&](const Elf64_Rela& r) {
+    if (ELF64_R_TYPE(r.r_info) != relative) return;
+    const Segment* segment = segment_of(r.r_offset);
+    if (!segment || r.r_offset - segment->address + sizeof r.r_addend > segment->bytes) return;
+    std::memcpy(file_->data() + segment->offset + (r.r_offset - segment->address), &r.r_addend, sizeof r.r_addend);
+  });
+}
+
+const ElfImage::Segment* ElfImage::segment_of(uint64_t address) const {
+  for (const Segment& s : segments_)
+    if (address >= s.address && address - s.address < s.bytes) return &s;
+  return nullptr;
+}
+
+std::optional<uint64_t> ElfImage::symbol(std::string_view name) const {
+  std::optional<uint64_t> found;
+  const NamedSection<Elf64_Sym> symbols(*file_, *header_of(*file_), SHT_DYNSYM);
+  symbols.for_each([&](const Elf64_Sym& s) {
+    if (!found && s.st_shndx != SHN_UNDEF && symbols.name(s.st_name) == name) found = s.st_value;
+  });
+  return found;
+}
+
+const char* ElfImage::bytes(uint64_t address, uint64_t count) const {
+  const Segment* segment = segment_of(address);
+  INGOT_REQUIRE(segment && count <= segment->bytes - (address - segment->address), file_->path(),
+                " is damaged: expected data of ", count, " bytes at address ", address, ", which the file does not have");
+  return file_->data() + segment->offset + (address - segment->address);
+}
+
+std::string ElfImage::text(uint64_t address) const {
+  const char* first = bytes(address, 1);
+  const Segment* segment = segment_of(address);
+  return {first, strnlen(first, segment->bytes - (address - segment->address))};
 }
 
 }  // namespace ingot

@@ -42,12 +42,6 @@ std::string unique_spelling(const std::string& path) {
   return spelled + absolute.filename().string();
 }
 
-#if defined(__x86_64__)
-constexpr std::string_view kMachine = "x86_64";
-#else
-constexpr std::string_view kMachine = "aarch64";
-#endif
-
 // Refuses what the loader would not survive, or has no good words for: it says that a library of
 // another machine is not there.
 void require_loadable(const std::string& path) {
@@ -58,7 +52,7 @@ void require_loadable(const std::string& path) {
   } catch (const UserError&) {
     return;  // no library at all, which the loader says
   }
-  INGOT_REQUIRE(machine == kMachine, "it cannot be used here (it is for ", machine, ", this machine is ", kMachine,
+  INGOT_REQUIRE(machine == kOwnMachine, "it cannot be used here (it is for ", machine, ", this machine is ", kOwnMachine,
                 "); compile the program for this machine");
 }
 

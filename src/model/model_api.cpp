@@ -76,6 +76,8 @@ bool dense_strides(int32_t rank, const int64_t* sizes, Strides* strides) {
 const char* ingot_last_error(void) { return last_error(); }
 void ingot_print_errors(bool enabled) { set_prints_errors(enabled); }
 
+const ingot_program* const ingot_model_table = &ingot_the_program;
+
 const char* ingot_model_name(void) { return program.name; }
 size_t ingot_model_input_count(void) { return program.entries[0].input_count; }
 size_t ingot_model_output_count(void) { return program.entries[0].output_count; }

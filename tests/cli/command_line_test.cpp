@@ -247,6 +247,52 @@ TEST_F(CommandLine, ModelsOfAPackageAreNamedWithAnOption) {
   expect_in("name one of them (--model): ", ingot("graph " + golden("entries/lm.pt2")).err);
 }
 
+// A library for another machine is read from its file, and says there what it says when it is loaded.
+TEST_F(CommandLine, LibrariesOfEveryMachineAreInspected) {
+  const std::string here =
+#ifdef __x86_64__
+                        "x86_64",
+                    there = "aarch64";
+#else
+                        "aarch64",
+                    there = "x86_64";
+#endif
+  for (const std::string model : {"mlp", "gpt_tiny", "dynamic_shapes"}) {
+    std::string said[2];
+    for (const std::string& machine : {here, there}) {
+      const std::string so = file(machine + ".so");
+      const Ran r =
+          ingot("compile " + golden("models/" + model + "/model.pt2") + " -o " + so + " --target " + machine + "-linux-gnu");
+      ASSERT_EQ(r.status, 0) << r.err;
+      const Ran json = ingot("inspect --json " + so);
+      ASSERT_EQ(json.status, 0) << json.err;
+      const JsonDocument document(json.out, "stdout");
+      const Json root = document.root();
+      EXPECT_EQ(root.field("machine").string(), machine);
+      EXPECT_GT(root.field("library_bytes").integer(), 10000);
+      EXPECT_FALSE(root.field("levels").list().empty());
+      std::string& all = said[machine == there];
+      for (const char* part : {"name", "inputs", "outputs", "symbols", "guards", "weights_file"}) all += root.field(part).dump();
+      // Of folded constants only those that are loaded know more than their names.
+      for (const Json& c : root.field("constants").list())
+        if (c.field("kind").string() != "folded constant") all += c.dump();
+      const Ran text = ingot("inspect " + so);
+      expect_in(" for " + machine + ", ", text.out);
+      expect_in("inputs\n", text.out);
+    }
+    EXPECT_EQ(said[0], said[1]) << model;
+    ASSERT_EQ(ingot("package " + file(there + ".so") + " -o " + file("p.pt2") + " --metadata version=3").status, 0);
+    const Ran package = ingot("inspect " + file("p.pt2"));
+    expect_in(" for " + there + ", ", package.out);
+    expect_in("version = 3\n", package.out);
+  }
+  // Cut off, it is refused in words.
+  put("half.so", contents(file(there + ".so")).substr(0, 5000));
+  const Ran half = ingot("inspect " + file("half.so"));
+  EXPECT_EQ(half.status, 1);
+  expect_in("damaged or cut off", half.err);
+}
+
 TEST_F(CommandLine, AKilledRunOfAPackageLeavesNothing) {
   library("ext.so", "--weights external");
   ASSERT_EQ(ingot("package " + library() + " ext=" + file("ext.so") + " -o " + file("p.pt2")).status, 0);
