@@ -6,9 +6,7 @@
 
 namespace ingot {
 
-// INGOT_NUM_THREADS, at most 256, else the cores this process may use. User error where the variable
-// is no whole number from 1.
-int num_threads();
+int num_threads();  // INGOT_NUM_THREADS (user error where that is no number from 1), else the cores this process may use
 void set_num_threads(int n);  // at least 1
 
 namespace detail {
