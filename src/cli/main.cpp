@@ -1,6 +1,7 @@
 // The command line. Exit status: 0 done, 1 the user has to act, 2 the command line itself is wrong,
 // 70 a defect of Ingot.
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -68,11 +69,10 @@ void keep_standard_streams() {
 
 // What was printed has arrived: a full disk is found here at the latest.
 void flush_output() {
-  errno = 0;
-  const bool is_flushed = std::fflush(stdout) == 0;
-  const int error = errno;
-  INGOT_REQUIRE(is_flushed && !std::ferror(stdout), "cannot write to standard output",
-                error ? text(": ", std::strerror(error)) : std::string());
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
+  // The write that failed may be long ago, and libc does not keep why: another one says.
+  const std::string why = ::write(STDOUT_FILENO, "\n", 1) < 0 ? text(": ", std::strerror(errno)) : std::string();
+  throw_user_error("cannot write to standard output" + why);
 }
 
 // The arguments, in the order in which CLI11 wants them: the last one first. `help VERB` is
