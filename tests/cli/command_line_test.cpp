@@ -174,7 +174,7 @@ TEST_F(CommandLine, InputsAreNotReplaced) {
   const std::string so = library();
   const std::string program = file("mlp.pt2");
   fs::copy_file(mlp(), program);
-  ASSERT_EQ(symlink("mlp.pt2", file("same.pt2").c_str()), 0);
+  for (const char* same : {"same.pt2", "same.json"}) ASSERT_EQ(symlink("mlp.pt2", file(same).c_str()), 0);
   save_npy(file("x.npy"), SafeTensors::open(golden("models/mlp/case0.safetensors")).get("in.0"));
   ASSERT_EQ(shell(INGOT_PROGRAM " compile " + program + " --dump-after schedule >" + file("k.loop.txt")).status, 0);
   const std::pair<std::string, std::string> wrong[] = {
@@ -182,8 +182,8 @@ TEST_F(CommandLine, InputsAreNotReplaced) {
       {"compile " + program + " -o " + file("same.pt2"), program},
       {"package " + so + " -o " + so, so},
       {"run " + so + " -i " + file("x.npy") + " -o " + file("x.npy"), file("x.npy")},
-      {"check " + program + " " + golden("models/mlp/case0.safetensors") + " --json=" + file("same.pt2"), program},
-      {"compile " + file("k.loop.txt") + " -o " + file("k.so") + " --emit=loop", file("k.loop.txt")}};
+      {"check " + program + " " + golden("models/mlp/case0.safetensors") + " --json " + file("same.json"), program},
+      {"compile " + file("k.loop.txt") + " -o " + file("k.so") + " --emit=loop --weights none", file("k.loop.txt")}};
   for (const auto& [verb, read] : wrong) {
     const std::string before = contents(read);
     const Ran r = ingot(verb);
