@@ -35,7 +35,7 @@ struct UnpackedModel {
   std::map<std::string, std::string> beside;  // … of the files with weights that it may look for beside itself, by name
   std::string weights_blob;                   // … of a file with all constants; empty: none
   std::string metadata;                       // the text of its metadata (JSON); empty: none
-  std::string weights_config;                 // … of the list of constants that lie in data/weights; empty: none
+  std::optional<std::string> weights_config;  // … of the list of constants that lie in data/weights
   std::optional<TemporaryFolder> folder;      // where it was asked for
   std::vector<AnonymousFile> files;           // what the paths are of otherwise
   std::shared_ptr<const Pt2Archive> archive;

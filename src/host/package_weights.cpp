@@ -169,7 +169,7 @@ Ref<Storage> read_weight(const OwnedBytes& bytes, const std::string& path) {
 
 void PackageWeights::give(const UnpackedModel& model, ModelContainer& container, const MakeHandle& handle, CallSite from) {
   if (!model.weights_blob.empty()) container.update_from_blob(model.weights_blob, from);
-  if (model.weights_config.empty()) return;
+  if (!model.weights_config) return;
   const std::vector<ListedWeight> weights = listed(model, container.constants(from));
   if (weights.empty()) return;
   Handles given(container.library(), weights.size());
@@ -186,7 +186,7 @@ std::vector<ListedWeight> PackageWeights::listed(const UnpackedModel& model,
                                                  const std::vector<ModelContainer::Constant>& constants) {
   std::vector<ListedWeight> weights;
   const std::string list = model.archive->zip.what("weights_config.json");
-  for (WeightsList::Entry& e : WeightsList(model.weights_config, list).read()) {
+  for (WeightsList::Entry& e : WeightsList(*model.weights_config, list).read()) {
     const auto constant = std::ranges::find_if(constants, [&](const auto& c) { return !c.is_folded && c.fqn == e.fqn; });
     if (constant == constants.end()) continue;
     const std::string what = text(list, ": '", e.fqn, "': ");
