@@ -343,7 +343,7 @@ const std::vector<FileRow>& file_rows() {
        {"half.pt2", "zip"}},
       {"a package without such a model",
        [](const BadInput& t) { return package(t, t.path("mlp.so")); },
-       {"p.pt2", "model 'model'", "one, two"}},
+       {"p.pt2", "has several models", "--model", "one, two"}},
       {"a program",
        [](const BadInput&) { return BadInput::golden("mlp/model.pt2"); },
        {"model.pt2", "no compiled model", "ingot compile"}},
