@@ -10,8 +10,8 @@ include(CMakePackageConfigHelpers)
 function(ingot_runtime_library)
   # An archive's members come only where something refers to them, so the C functions are named as
   # the library's own source.
-  add_library(ingot_runtime_shared SHARED src/host/c_api.cpp)
-  set_source_files_properties(src/host/c_api.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_VERSION="${PROJECT_VERSION}")
+  add_library(ingot_runtime_shared SHARED src/host/c_api.cpp src/host/c_status.cpp src/host/c_versions.cpp)
+  set_source_files_properties(src/host/c_versions.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(ingot_runtime_shared PRIVATE ingot_runtime -static-libstdc++ -static-libgcc)
   find_library(INGOT_STATIC_ZLIB libz.a)
   if(INGOT_STATIC_ZLIB)  # else the shared one is needed where packages are opened

@@ -23,6 +23,10 @@ export LD_LIBRARY_PATH="$prefix/$libdir"
 "$work/run_model" "$work/mlp.pt2" >"$work/package.txt"
 cmp "$work/library.txt" "$work/package.txt"
 
+# The interface as C sees it, version by version.
+cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/tests/install/interface.c" $(pkg-config --cflags --libs ingot) -o "$work/interface"
+"$work/interface" "$(pkg-config --modversion ingot)" "$work/mlp.so"
+
 # Four entry points of one library at the same time, over one set of weights and caches: each run
 # returns what the entry returned alone.
 entries=$build/golden/entries
@@ -76,5 +80,9 @@ for name in $needs; do
   *) echo "libingot_runtime.so needs $name" && exit 1 ;;
   esac
 done
-others=$(readelf -W --dyn-syms "$prefix/$libdir/libingot_runtime.so" | awk '$7 != "UND" && $5 == "GLOBAL" && $8 !~ /^ingot_(error|version|session_)/ {print $8}')
+readelf -W --dyn-syms "$prefix/$libdir/libingot_runtime.so" | awk '$7 != "UND" && $5 == "GLOBAL" {print $8}' >"$work/exports"
+others=$(grep -vE '^(ingot_[a-z_]+@@)?INGOT_[0-9]+\.[0-9]+$' "$work/exports" || true)
 [ -z "$others" ] || { echo "libingot_runtime.so exports $others" && exit 1; }
+# A program says which version it needs of each function, so that the loader refuses an older library.
+readelf -W --dyn-syms "$work/interface" | grep -q 'ingot_session_open@INGOT_0.1' ||
+  { echo "a program does not name the version of the functions that it calls" && exit 1; }

@@ -28,6 +28,12 @@ extern "C" {
 
 #define INGOT_API __attribute__((visibility("default")))
 
+/* Of this header. Versions with the same major number go together, a program with a library as new as its header or newer; before 1.0
+ * the minor numbers must be the same too. */
+#define INGOT_VERSION_MAJOR 0
+#define INGOT_VERSION_MINOR 1
+#define INGOT_VERSION_PATCH 0
+
 typedef enum ingot_status {
   INGOT_OK = 0,
   INGOT_INVALID = 1, /* the caller, the file or the machine: the text says what to do */
@@ -37,19 +43,26 @@ typedef enum ingot_status {
 /* Why the last call that failed on this thread failed; "" before the first. Valid until the next
  * failure on this thread. */
 INGOT_API const char* ingot_error(void);
-INGOT_API const char* ingot_version(void); /* "0.1.0" */
+INGOT_API const char* ingot_version(void); /* of the library: "0.1.0" */
+/* INGOT_INVALID unless the library goes together with a header of that version; the text names both. A program that may meet another
+ * library than the one it was linked with calls it first, as INGOT_CHECK_VERSION(). */
+INGOT_API ingot_status ingot_check_version(int32_t major, int32_t minor, int32_t patch);
+#define INGOT_CHECK_VERSION() ingot_check_version(INGOT_VERSION_MAJOR, INGOT_VERSION_MINOR, INGOT_VERSION_PATCH)
 
 /* ---- a session: a model that is loaded, with its weights */
 
 typedef struct ingot_session ingot_session;
 
-/* Zero in a field means its default, so `ingot_options o = {0};` is a beginning. */
+/* Zero in a field means its default; begin with `ingot_options o = INGOT_OPTIONS_INIT;`. Later versions add fields at the end: the size
+ * says which of them the program knows. Fields beyond it have their defaults, and one that the library does not know may not be set. */
 typedef struct ingot_options {
+  size_t size;        /* sizeof(ingot_options) where the program was compiled */
   const char* model;  /* of a package: which model; "model", or the only one */
   const char* device; /* "cpu" */
   int32_t models;     /* how many runs at the same time; 1 */
   int32_t threads;    /* of one run; INGOT_NUM_THREADS (not a number from 1: an error), else the processors of this process */
 } ingot_options;
+#define INGOT_OPTIONS_INIT {sizeof(ingot_options), NULL, NULL, 0, 0}
 
 /* `path`: a library (.so) or a package (.pt2). `options` may be null. The session is the caller's
  * to close. */

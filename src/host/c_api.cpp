@@ -1,12 +1,13 @@
 // The functions of ingot/ingot.h over a session of the host: DLPack tensors become handles, errors
 // statuses.
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/dlpack_type.hpp"
+#include "host/c_status.hpp"
+#include "host/c_versions.hpp"
 #include "host/dlpack_tensors.hpp"
 #include "host/loaded_model.hpp"
 #include "host/session.hpp"
@@ -31,39 +32,12 @@ struct ingot_session {
 
 namespace {
 
-// Fixed in size, so that to report a lack of memory needs none.
-thread_local char last_error[4096] = "";
-
-ingot_status fail(ingot_status status, const char* why) noexcept {
-  std::snprintf(last_error, sizeof last_error, "%s", why);
-  return status;
-}
-
-template <class F>
-ingot_status guarded(const F& f) noexcept {
-  try {
-    f();
-    return INGOT_OK;
-  } catch (const UserError& e) {
-    return fail(INGOT_INVALID, e.what());
-  } catch (const std::exception& e) {
-    return fail(INGOT_INTERNAL, e.what());
-  } catch (...) {
-    return fail(INGOT_INTERNAL, "an unknown exception");
-  }
-}
-
 const ingot_session& checked(const ingot_session* s) {
   INGOT_REQUIRE(s != nullptr, "the session is null");
   return *s;
 }
 LoadedModel& model_of(const ingot_session* s) { return *checked(s).model; }
 ModelContainer& container_of(const ingot_session* s) { return model_of(s).container(); }
-
-template <class T>
-void require_place(const T* result) {
-  INGOT_REQUIRE(result != nullptr, "the address for the answer is null");
-}
 
 ingot_value value_of(const ingot_value_info& i) {
   return {i.name, dlpack_type(dtype_of_code(i.dtype).value_or(DType::f32)), i.rank, i.sizes, i.is_number, i.is_written};
@@ -94,14 +68,11 @@ ingot_tensor_info describe(const ModelContainer& container, AtenTensorHandle ten
 
 }  // namespace
 
-const char* ingot_error(void) { return last_error; }
-const char* ingot_version(void) { return INGOT_VERSION; }
-
 ingot_status ingot_session_open(const char* path, const ingot_options* options, ingot_session** session) {
   return guarded([&] {
     require_place(session);
     INGOT_REQUIRE(path != nullptr, "the path is null");
-    *session = new ingot_session(std::make_shared<LoadedModel>(path, options ? *options : ingot_options{}), "");
+    *session = new ingot_session(std::make_shared<LoadedModel>(path, options_of(options)), "");
   });
 }
 void ingot_session_close(ingot_session* session) { delete session; }

@@ -46,7 +46,7 @@ class EntriesTest : public RunnerTest {
 class Sessions {
  public:
   explicit Sessions(const std::string& library, int models = 1) {
-    ingot_options options{};
+    ingot_options options = INGOT_OPTIONS_INIT;
     options.models = models;
     EXPECT_EQ(ingot_session_open(library.c_str(), &options, &list_[0]), INGOT_OK) << ingot_error();
     for (int k = 1; k < 4; k++) EXPECT_EQ(ingot_session_open_entry(list_[0], kNames[k], &list_[k]), INGOT_OK) << ingot_error();

@@ -145,7 +145,7 @@ TEST_F(SessionTest, WrongCallsAreRefusedInWords) {
   EXPECT_EQ(ingot_session_open(path("none.so").c_str(), nullptr, &none), INGOT_INVALID);
   expect_in("Failed to load model", ingot_error());
   EXPECT_EQ(ingot_session_open(nullptr, nullptr, &none), INGOT_INVALID);
-  ingot_options bad = {};
+  ingot_options bad = INGOT_OPTIONS_INIT;
   bad.device = "toaster";
   EXPECT_EQ(ingot_session_open(mlp().c_str(), &bad, &none), INGOT_INVALID);
   expect_in("toaster", ingot_error());
@@ -307,7 +307,7 @@ TEST_F(SessionTest, PackagesAndOptions) {
   constexpr const char* kMetadata = R"({"AOTI_DEVICE_KEY": "cpu"})";
   const std::string ext = mlp("ext.so", {.weights = Model::Weights::Kind::external});
   write_package(path("p.pt2"), {{"one", mlp(), kMetadata, ""}, {"two", ext, kMetadata, ext + ".safetensors"}});
-  ingot_options options = {};
+  ingot_options options = INGOT_OPTIONS_INIT;
   options.model = "two";
   options.models = 2;
   options.threads = 1;

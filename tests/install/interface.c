@@ -1,0 +1,56 @@
+/* The functions of ingot/ingot.h from C, against an installation (scripts/test_install.sh): what only a program that is linked with
+ * libingot_runtime.so can show. Says what is wrong, and which line found it.
+ *   interface VERSION MODEL.so */
+#include <ingot/ingot.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failures = 0;
+
+static void check(int line, int is_well, const char* what) {
+  if (is_well) return;
+  printf("interface.c:%d: %s; ingot_error() is '%s'\n", line, what, ingot_error());
+  failures++;
+}
+#define CHECK(condition) check(__LINE__, condition, #condition)
+/* The call is refused, and the text says this. */
+#define REFUSED(call, words) CHECK((call) == INGOT_INVALID && strstr(ingot_error(), words))
+
+static void versions(const char* version) {
+  char of_header[32];
+  snprintf(of_header, sizeof of_header, "%d.%d.%d", INGOT_VERSION_MAJOR, INGOT_VERSION_MINOR, INGOT_VERSION_PATCH);
+  CHECK(strcmp(of_header, version) == 0);
+  CHECK(strcmp(ingot_version(), version) == 0);
+  CHECK(INGOT_CHECK_VERSION() == INGOT_OK);
+  char words[64];
+  snprintf(words, sizeof words, "found %s; install", version);
+  REFUSED(ingot_check_version(INGOT_VERSION_MAJOR, INGOT_VERSION_MINOR, INGOT_VERSION_PATCH + 1), words);
+  snprintf(words, sizeof words, "expected %d.0.0", INGOT_VERSION_MAJOR + 1);
+  REFUSED(ingot_check_version(INGOT_VERSION_MAJOR + 1, 0, 0), words);
+}
+
+static void options(const char* model) {
+  ingot_session* s = NULL;
+  ingot_options o = INGOT_OPTIONS_INIT;
+  CHECK(ingot_session_open(model, &o, &s) == INGOT_OK);
+  ingot_session_close(s);
+  o.size = 0;
+  REFUSED(ingot_session_open(model, &o, &s), "size: expected sizeof(ingot_options)");
+  /* A header with more fields than the library knows: nothing is lost while they have their defaults. */
+  struct {
+    ingot_options known;
+    int64_t later;
+  } newer = {INGOT_OPTIONS_INIT, 0};
+  newer.known.size = sizeof newer;
+  CHECK(ingot_session_open(model, &newer.known, &s) == INGOT_OK);
+  ingot_session_close(s);
+  newer.later = 1;
+  REFUSED(ingot_session_open(model, &newer.known, &s), "of a later ingot.h");
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return puts("usage: interface VERSION MODEL.so"), 2;
+  versions(argv[1]);
+  options(argv[2]);
+  return failures != 0;
+}
