@@ -36,7 +36,7 @@ function(ingot_runtime_library)
   install(TARGETS ingot_host_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 
   install(TARGETS ingot_runtime_shared EXPORT ingot LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
-  foreach(header IN ITEMS ingot.h dlpack.h aoti.h aoti_host.h model.h)
+  foreach(header IN ITEMS ingot.h abi.h dlpack.h aoti.h aoti_host.h model.h)
     install(FILES include/ingot/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ingot COMPONENT runtime)
   endforeach()
 

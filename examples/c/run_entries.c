@@ -32,8 +32,8 @@ static int fail(const char* what) {
 
 /* A size as the model names it: a number, or the least that a symbol may be. */
 static int64_t size_of(const ingot_session* s, const char* text) {
-  for (size_t k = 0; k < ingot_session_symbols(s); k++) {
-    ingot_open_size symbol;
+  for (size_t k = 0; k < ingot_session_symbol_count(s); k++) {
+    ingot_symbol_info symbol;
     if (ingot_session_symbol(s, k, &symbol) == INGOT_OK && strcmp(symbol.name, text) == 0) return symbol.min;
   }
   return strtoll(text, NULL, 10);
@@ -75,8 +75,8 @@ static ingot_status run(Entry* e, DLManagedTensorVersioned** out) {
 static int open_entry(const ingot_session* s, size_t k, pthread_barrier_t* start, Entry* e) {
   *e = (Entry){.start = start};
   if (ingot_session_entry_name(s, k, &e->name) || ingot_session_open_entry(s, e->name, &e->session)) return fail("entry");
-  e->inputs = ingot_session_inputs(e->session);
-  e->outputs = ingot_session_outputs(e->session);
+  e->inputs = ingot_session_input_count(e->session);
+  e->outputs = ingot_session_output_count(e->session);
   if (e->inputs > kMost || e->outputs > kMost) {
     fprintf(stderr, "%s has more inputs or outputs than this example has room for\n", e->name);
     return 1;
@@ -139,14 +139,15 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: run_entries MODEL.so\n");
     return 2;
   }
-  const ingot_options options = {.models = kMost}; /* so many runs at the same time */
+  ingot_options options = INGOT_OPTIONS_INIT;
+  options.models = kMost; /* so many runs at the same time */
   ingot_session* first = NULL;
   if (ingot_session_open(argv[1], &options, &first)) return fail(argv[1]);
 
   Entry entries[kMost];
   pthread_t threads[kMost];
   pthread_barrier_t start;
-  const size_t count = ingot_session_entries(first) < kMost ? ingot_session_entries(first) : kMost;
+  const size_t count = ingot_session_entry_count(first) < kMost ? ingot_session_entry_count(first) : kMost;
   pthread_barrier_init(&start, NULL, (unsigned)count);
   for (size_t k = 0; k < count; k++)
     if (open_entry(first, k, &start, &entries[k])) return 1;

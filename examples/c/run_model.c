@@ -15,8 +15,8 @@ static int fail(const char* what) {
 
 /* A size as the model names it: a number, or the least that a symbol may be. */
 static int64_t size_of(const ingot_session* s, const char* text) {
-  for (size_t k = 0; k < ingot_session_symbols(s); k++) {
-    ingot_open_size symbol;
+  for (size_t k = 0; k < ingot_session_symbol_count(s); k++) {
+    ingot_symbol_info symbol;
     if (ingot_session_symbol(s, k, &symbol) == INGOT_OK && strcmp(symbol.name, text) == 0) return symbol.min;
   }
   return strtoll(text, NULL, 10);
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   ingot_session* s = NULL;
   if (ingot_session_open(argv[1], NULL, &s)) return fail(argv[1]);
 
-  const size_t inputs = ingot_session_inputs(s), outputs = ingot_session_outputs(s);
+  const size_t inputs = ingot_session_input_count(s), outputs = ingot_session_output_count(s);
   if (inputs > kMost || outputs > kMost) return 1;
   DLTensor tensors[kMost];
   const DLTensor* in[kMost];

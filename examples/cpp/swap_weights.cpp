@@ -27,7 +27,7 @@ using Tensor = std::unique_ptr<DLManagedTensorVersioned, DeleteTensor>;
 
 double sum_of_first_output(ingot_session* s, const DLTensor& input) {
   const DLTensor* in[] = {&input};
-  std::vector<DLManagedTensorVersioned*> out(ingot_session_outputs(s));
+  std::vector<DLManagedTensorVersioned*> out(ingot_session_output_count(s));
   require(ingot_session_run(s, in, 1, out.data(), out.size()));
   std::vector<Tensor> owned(out.begin(), out.end());
   const DLTensor& t = owned.at(0)->dl_tensor;
@@ -58,7 +58,7 @@ int main(int argc, char** argv) try {
   // Zeros in the place of every weight.
   std::vector<Tensor> zeros;
   std::vector<ingot_named_tensor> update;
-  for (std::size_t k = 0; k < ingot_session_constants(session.get()); k++) {
+  for (std::size_t k = 0; k < ingot_session_constant_count(session.get()); k++) {
     ingot_constant_info info;
     require(ingot_session_constant(session.get(), k, &info));
     if (info.is_folded) continue;

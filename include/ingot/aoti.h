@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Also right inside a library compiled with hidden visibility. */
-#define INGOT_EXPORT __attribute__((visibility("default")))
+#include "ingot/abi.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,5 @@
-/* Ingot for the programs that use compiled models: load a library or a package, run it, look at and
- * replace its weights. Plain C; link with -lingot_runtime (pkg-config ingot, or find_package(ingot)
- * and ingot::runtime). Tensors pass as DLPack.
+/* Ingot for the programs that use compiled models: load a library or a package, run it, look at and replace its weights.
+ * Plain C; link with -lingot_runtime (pkg-config ingot, or find_package(ingot) and ingot::runtime). Tensors pass as DLPack.
  *
  *   ingot_session* s;
  *   if (ingot_session_open("model.so", NULL, &s)) return puts(ingot_error());
@@ -8,25 +7,23 @@
  *   DLManagedTensorVersioned* out[1];
  *   if (ingot_session_run(s, in, 1, out, 1)) return puts(ingot_error());
  *
- * Models that PyTorch's AOTInductor made run too, without libtorch: libingot_host.so, which has the
- * functions that they call, is loaded with the first of them.
+ * Models that PyTorch's AOTInductor made run too, without libtorch: libingot_host.so, which has the functions that they call, is loaded
+ * with the first of them.
  *
- * Functions return INGOT_OK or why they failed; ingot_error() has the text. Strings that a session
- * hands out live as long as it does. Several threads may run one session; opening with `models` > 1
- * lets them run at the same time. */
+ * Functions return INGOT_OK or why they failed; ingot_error() has the text. Strings that a session hands out live as long as
+ * it does. Several threads may run one session; opening with `models` > 1 lets them run at the same time. */
 #ifndef INGOT_INGOT_H
 #define INGOT_INGOT_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ingot/abi.h"
 #include "ingot/dlpack.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define INGOT_API __attribute__((visibility("default")))
 
 /* Of this header. Versions with the same major number go together, a program with a library as new as its header or newer; before 1.0
  * the minor numbers must be the same too. */
@@ -40,13 +37,13 @@ typedef enum ingot_status {
   INGOT_INTERNAL = 2 /* a defect of Ingot, or no memory */
 } ingot_status;
 
-/* Why the last call that failed on this thread failed; "" before the first. Valid until the next
- * failure on this thread. */
-INGOT_API const char* ingot_error(void);
-INGOT_API const char* ingot_version(void); /* of the library: "0.1.0" */
+/* Why the last call of this header's that failed on this thread failed; "" before the first. Valid until the next failure on this
+ * thread. (A model library has a text of its own, ingot_last_error() of ingot/model.h.) */
+INGOT_EXPORT const char* ingot_error(void);
+INGOT_EXPORT const char* ingot_version(void); /* of the library: "0.1.0" */
 /* INGOT_INVALID unless the library goes together with a header of that version; the text names both. A program that may meet another
  * library than the one it was linked with calls it first, as INGOT_CHECK_VERSION(). */
-INGOT_API ingot_status ingot_check_version(int32_t major, int32_t minor, int32_t patch);
+INGOT_EXPORT ingot_status ingot_check_version(int32_t major, int32_t minor, int32_t patch);
 #define INGOT_CHECK_VERSION() ingot_check_version(INGOT_VERSION_MAJOR, INGOT_VERSION_MINOR, INGOT_VERSION_PATCH)
 
 /* ---- a session: a model that is loaded, with its weights */
@@ -56,69 +53,62 @@ typedef struct ingot_session ingot_session;
 /* Zero in a field means its default; begin with `ingot_options o = INGOT_OPTIONS_INIT;`. Later versions add fields at the end: the size
  * says which of them the program knows. Fields beyond it have their defaults, and one that the library does not know may not be set. */
 typedef struct ingot_options {
-  size_t size;        /* sizeof(ingot_options) where the program was compiled */
-  const char* model;  /* of a package: which model; "model", or the only one */
+  size_t size; /* sizeof(ingot_options) where the program was compiled */
+  const char* model; /* of a package: which model; "model", or the only one */
   const char* device; /* "cpu" */
-  int32_t models;     /* how many runs at the same time; 1 */
-  int32_t threads;    /* of one run; INGOT_NUM_THREADS (not a number from 1: an error), else the processors of this process */
+  int32_t models; /* how many runs at the same time; 1 */
+  int32_t threads; /* of one run; INGOT_NUM_THREADS, else the processors of this process */
 } ingot_options;
 #define INGOT_OPTIONS_INIT {sizeof(ingot_options), NULL, NULL, 0, 0}
 
-/* `path`: a library (.so) or a package (.pt2). `options` may be null. The session is the caller's
- * to close. */
-INGOT_API ingot_status ingot_session_open(const char* path, const ingot_options* options, ingot_session** session);
+/* `path`: a library (.so) or a package (.pt2). `options` may be null. The session is the caller's to close. */
+INGOT_EXPORT ingot_status ingot_session_open(const char* path, const ingot_options* options, ingot_session** session);
 /* No run may be under way. Tensors that the session gave stay valid. Null is allowed. */
-INGOT_API void ingot_session_close(ingot_session* session);
+INGOT_EXPORT void ingot_session_close(ingot_session* session);
 
-/* ---- entry points: a library may have several functions over one set of weights, such as prefill
- * and decode. A session is for one of them, at first for the library's first. */
+/* ---- entry points: a library may have several functions over one set of weights, such as prefill and decode. A session is for one
+ * of them, at first for the library's first. */
 
-INGOT_API size_t ingot_session_entries(const ingot_session* session);
-INGOT_API ingot_status ingot_session_entry_name(const ingot_session* session, size_t k, const char** name);
-/* A session for the entry point of that name: the same weights, threads and random numbers, other
- * inputs and outputs. It is the caller's to close, before the first or after it; the model goes
- * with the last of them. */
-INGOT_API ingot_status ingot_session_open_entry(const ingot_session* session, const char* name, ingot_session** entry);
+INGOT_EXPORT size_t ingot_session_entry_count(const ingot_session* session);
+INGOT_EXPORT ingot_status ingot_session_entry_name(const ingot_session* session, size_t k, const char** name);
+/* A session for the entry point of that name: the same weights, threads and random numbers, other inputs and outputs. It is the
+ * caller's to close, before the first or after it; the model goes with the last of them. */
+INGOT_EXPORT ingot_status ingot_session_open_entry(const ingot_session* session, const char* name, ingot_session** entry);
 
 /* ---- what the model takes and returns */
 
+/* An input or an output. */
 typedef struct ingot_value {
   const char* name;
   DLDataType dtype;
   int32_t rank; /* -1 of a model that AOTInductor made, which says no more than the name */
   const char* const* sizes; /* each a number or an expression of symbols: "3", "s0", "2*s0" */
   bool is_number; /* an input that is a number, given as a tensor of rank 0 */
-  bool is_written; /* an input that a run writes new elements into */
+  bool is_written; /* an input that the run writes new elements into */
 } ingot_value;
 
-/* A size that is open until a run, and what it may be. */
-typedef struct ingot_open_size {
-  const char* name;
-  int64_t min, max;
-} ingot_open_size;
-
-INGOT_API size_t ingot_session_inputs(const ingot_session* session);
-INGOT_API size_t ingot_session_outputs(const ingot_session* session);
-INGOT_API size_t ingot_session_symbols(const ingot_session* session);
-INGOT_API ingot_status ingot_session_input(const ingot_session* session, size_t k, ingot_value* value);
-INGOT_API ingot_status ingot_session_output(const ingot_session* session, size_t k, ingot_value* value);
-INGOT_API ingot_status ingot_session_symbol(const ingot_session* session, size_t k, ingot_open_size* symbol);
-/* The processor the code in use was made for: "x86-64-v3". */
-INGOT_API ingot_status ingot_session_level(const ingot_session* session, const char** level);
+INGOT_EXPORT size_t ingot_session_input_count(const ingot_session* session);
+INGOT_EXPORT size_t ingot_session_output_count(const ingot_session* session);
+INGOT_EXPORT size_t ingot_session_symbol_count(const ingot_session* session);
+INGOT_EXPORT ingot_status ingot_session_input(const ingot_session* session, size_t k, ingot_value* value);
+INGOT_EXPORT ingot_status ingot_session_output(const ingot_session* session, size_t k, ingot_value* value);
+INGOT_EXPORT ingot_status ingot_session_symbol(const ingot_session* session, size_t k, ingot_symbol_info* symbol);
+/* The processor that the code in use was made for: "x86-64-v3". */
+INGOT_EXPORT ingot_status ingot_session_level_used(const ingot_session* session, const char** level);
 
 /* ---- runs. Inputs are borrowed; those that the model writes must be writable. */
 
 /* The outputs are in new memory, and the caller's: out[k]->deleter(out[k]). */
-INGOT_API ingot_status ingot_session_run(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
-                                         DLManagedTensorVersioned** outputs, size_t output_count);
-/* The outputs are copied into memory of the caller, whose sizes and element types must be those of
- * the results. */
-INGOT_API ingot_status ingot_session_run_into(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
-                                              DLTensor* const* outputs, size_t output_count);
+INGOT_EXPORT ingot_status ingot_session_run(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
+                                            DLManagedTensorVersioned** outputs, size_t output_count);
+/* The outputs are copied into memory of the caller, whose sizes and element types must be those of the results. */
+INGOT_EXPORT ingot_status ingot_session_run_into(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
+                                                 DLTensor* const* outputs, size_t output_count);
 
-INGOT_API ingot_status ingot_session_set_threads(ingot_session* session, int32_t threads);
+INGOT_EXPORT ingot_status ingot_session_set_threads(ingot_session* session, int32_t threads);
 
-/* ---- weights: two sets, of which one is active (runs use it); `inactive` names the other */
+/* ---- constants, which are the weights and what is computed from them: two sets, of which one is active (runs use it); `inactive`
+ * names the other */
 
 typedef struct ingot_constant_info {
   const char* name; /* as the exported program calls it: "encoder.0.weight" */
@@ -128,27 +118,26 @@ typedef struct ingot_constant_info {
   bool is_folded; /* computed from others, and never given */
 } ingot_constant_info;
 
-/* One weight under the name of ingot_constant_info. */
+/* A tensor under a name: of a constant, that of ingot_constant_info. */
 typedef struct ingot_named_tensor {
   const char* name;
   const DLTensor* tensor;
 } ingot_named_tensor;
 
-INGOT_API size_t ingot_session_constants(const ingot_session* session);
-INGOT_API ingot_status ingot_session_constant(const ingot_session* session, size_t k, ingot_constant_info* constant);
-/* A copy of a weight, and the caller's. */
-INGOT_API ingot_status ingot_session_get_constant(ingot_session* session, const char* name, bool inactive,
-                                                  DLManagedTensorVersioned** tensor);
-/* Copies the given weights. `full`: every parameter must be given; else those that are not keep
- * what they have. Safe during runs on the inactive set; on the active one no run may be under
- * way. */
-INGOT_API ingot_status ingot_session_update(ingot_session* session, const ingot_named_tensor* tensors, size_t count,
-                                            bool inactive, bool full);
-/* Computes now what is computed from weights; else the next run does it. */
-INGOT_API ingot_status ingot_session_fold(ingot_session* session, bool inactive);
+INGOT_EXPORT size_t ingot_session_constant_count(const ingot_session* session);
+INGOT_EXPORT ingot_status ingot_session_constant(const ingot_session* session, size_t k, ingot_constant_info* constant);
+/* A copy of a constant, and the caller's. */
+INGOT_EXPORT ingot_status ingot_session_get_constant(ingot_session* session, const char* name, bool inactive,
+                                                     DLManagedTensorVersioned** tensor);
+/* Copies the given tensors. `full`: every parameter must be given; else those that are not keep what they have. Safe during
+ * runs on the inactive set; on the active one no run may be under way. */
+INGOT_EXPORT ingot_status ingot_session_update(ingot_session* session, const ingot_named_tensor* tensors, size_t count,
+                                               bool inactive, bool full);
+/* Computes now what is computed from others; else the next run does it. */
+INGOT_EXPORT ingot_status ingot_session_fold(ingot_session* session, bool inactive);
 /* Waits for the runs under way, then exchanges the sets. */
-INGOT_API ingot_status ingot_session_swap(ingot_session* session);
-INGOT_API ingot_status ingot_session_free_inactive(ingot_session* session);
+INGOT_EXPORT ingot_status ingot_session_swap(ingot_session* session);
+INGOT_EXPORT ingot_status ingot_session_free_inactive(ingot_session* session);
 
 #ifdef __cplusplus
 }

@@ -52,12 +52,6 @@ typedef struct ingot_value_info {
   bool is_written; /* an input that the run writes new elements into */
 } ingot_value_info;
 
-/* A size that is open until the run, and what it may be. */
-typedef struct ingot_symbol_info {
-  const char* name;
-  int64_t min, max;
-} ingot_symbol_info;
-
 /* The functions of this part that name no entry point are about the first one. */
 INGOT_EXPORT const char* ingot_model_name(void);
 /* What these functions read, for programs that read the library's file without loading it: the address of an ingot_program
@@ -125,16 +119,17 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_get_draw(AOTInductorModelContainer
  * AOTI_RUNTIME_CHECK_INPUTS is 0. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle container, bool enabled);
 
-/* ---- a container's constants, by internal name, without C++ */
+/* ---- a container's constants, by internal name, without C++: two sets, of which one is active (runs use it); `inactive` names the
+ * other. ingot/aoti.h calls a set a buffer. */
 
 /* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's.
  * Their storages may be of any size: the elements alone are copied. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container,
-                                                     const AOTInductorConstantMapEntry* pairs, size_t num_pairs,
-                                                     bool use_inactive, bool validate_full_update);
-/* The tensor of a constant; it stays the container's, until the next update of that buffer. */
-INGOT_EXPORT AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name,
-                                                       bool use_inactive, AtenTensorHandle* tensor);
+                                                     const AOTInductorConstantMapEntry* pairs, size_t count, bool inactive,
+                                                     bool full);
+/* The tensor of a constant; it stays the container's, until the next update of that set. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool inactive,
+                                                       AtenTensorHandle* tensor);
 
 /* ---- tensors of the process's host (ingot/aoti_host.h), or of the library itself where the
  * process has none */

@@ -77,7 +77,7 @@ ingot_status ingot_session_open(const char* path, const ingot_options* options, 
 }
 void ingot_session_close(ingot_session* session) { delete session; }
 
-size_t ingot_session_entries(const ingot_session* s) { return s ? s->model->entries().size() : 0; }
+size_t ingot_session_entry_count(const ingot_session* s) { return s ? s->model->entries().size() : 0; }
 ingot_status ingot_session_entry_name(const ingot_session* s, size_t k, const char** name) {
   return guarded([&] {
     require_place(name);
@@ -94,10 +94,10 @@ ingot_status ingot_session_open_entry(const ingot_session* s, const char* name, 
   });
 }
 
-size_t ingot_session_inputs(const ingot_session* s) { return s ? s->input_names.size() : 0; }
-size_t ingot_session_outputs(const ingot_session* s) { return s ? s->output_names.size() : 0; }
-size_t ingot_session_symbols(const ingot_session* s) {
-  return s && s->library().is_own() ? s->session.description("ingot_session_symbols").info().symbol_count : 0;
+size_t ingot_session_input_count(const ingot_session* s) { return s ? s->input_names.size() : 0; }
+size_t ingot_session_output_count(const ingot_session* s) { return s ? s->output_names.size() : 0; }
+size_t ingot_session_symbol_count(const ingot_session* s) {
+  return s && s->library().is_own() ? s->session.description("ingot_session_symbol_count").info().symbol_count : 0;
 }
 
 ingot_status ingot_session_input(const ingot_session* s, size_t k, ingot_value* value) {
@@ -114,18 +114,17 @@ ingot_status ingot_session_output(const ingot_session* s, size_t k, ingot_value*
     *value = value_of(s->session.description("ingot_session_output").output(k));
   });
 }
-ingot_status ingot_session_symbol(const ingot_session* s, size_t k, ingot_open_size* symbol) {
+ingot_status ingot_session_symbol(const ingot_session* s, size_t k, ingot_symbol_info* symbol) {
   return guarded([&] {
     require_place(symbol);
-    const ingot_symbol_info info = checked(s).session.description("ingot_session_symbol").symbol(k);
-    *symbol = {info.name, info.min, info.max};
+    *symbol = checked(s).session.description("ingot_session_symbol").symbol(k);
   });
 }
-ingot_status ingot_session_level(const ingot_session* s, const char** level) {
+ingot_status ingot_session_level_used(const ingot_session* s, const char** level) {
   return guarded([&] {
     require_place(level);
     const ModelContainer& container = container_of(s);
-    container.library().require_own("ingot_session_level");
+    container.library().require_own("ingot_session_level_used");
     container.require(container.library().ingot_model_level_used(level), "ingot_model_level_used(level)");
   });
 }
@@ -167,7 +166,7 @@ ingot_status ingot_session_set_threads(ingot_session* s, int32_t threads) {
   });
 }
 
-size_t ingot_session_constants(const ingot_session* s) { return s ? s->model->constants().size() : 0; }
+size_t ingot_session_constant_count(const ingot_session* s) { return s ? s->model->constants().size() : 0; }
 ingot_status ingot_session_constant(const ingot_session* s, size_t k, ingot_constant_info* constant) {
   return guarded([&] {
     require_place(constant);

@@ -192,13 +192,12 @@ AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle cont
 }
 
 AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container, const AOTInductorConstantMapEntry* pairs,
-                                        size_t num_pairs, bool use_inactive, bool validate_full_update) {
-  return with(container,
-              [&](Container& c) { return c.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, Give::elements); });
+                                        size_t count, bool inactive, bool full) {
+  return with(container, [&](Container& c) { return c.update_pairs(pairs, count, inactive, full, Give::elements); });
 }
-AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool use_inactive,
+AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool inactive,
                                           AtenTensorHandle* tensor) {
-  return with(container, [&](Container& c) { return c.extract_one(name, use_inactive, tensor); });
+  return with(container, [&](Container& c) { return c.extract_one(name, inactive, tensor); });
 }
 
 AOTIRuntimeError ingot_tensor_from_memory(void* data, int32_t dtype, int32_t rank, const int64_t* sizes, const int64_t* strides,

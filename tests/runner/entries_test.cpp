@@ -59,7 +59,7 @@ class Sessions {
   ingot_session* operator[](int k) const { return list_[k]; }
 
   TensorList run(int entry, const TensorList& inputs) const {
-    std::vector<DLManagedTensorVersioned*> managed, out(ingot_session_outputs(list_[entry]));
+    std::vector<DLManagedTensorVersioned*> managed, out(ingot_session_output_count(list_[entry]));
     std::vector<const DLTensor*> in;
     for (const Tensor& t : inputs) {
       managed.push_back(to_dlpack_versioned(t));
@@ -79,18 +79,18 @@ class Sessions {
 
 TEST_F(EntriesTest, AreFoundByName) {
   const Sessions lm(language_model());
-  ASSERT_EQ(ingot_session_entries(lm[0]), 4u);
+  ASSERT_EQ(ingot_session_entry_count(lm[0]), 4u);
   for (std::size_t k = 0; k < 4; k++) {
     const char* name = nullptr;
     ASSERT_EQ(ingot_session_entry_name(lm[2], k, &name), INGOT_OK);
     EXPECT_STREQ(name, kNames[k]);
   }
-  EXPECT_EQ(ingot_session_inputs(lm[0]), 1u);
-  EXPECT_EQ(ingot_session_inputs(lm[1]), 2u);
-  EXPECT_EQ(ingot_session_inputs(lm[3]), 0u);
-  EXPECT_EQ(ingot_session_outputs(lm[3]), 2u);
-  EXPECT_EQ(ingot_session_symbols(lm[0]), 1u);
-  EXPECT_EQ(ingot_session_symbols(lm[1]), 0u);
+  EXPECT_EQ(ingot_session_input_count(lm[0]), 1u);
+  EXPECT_EQ(ingot_session_input_count(lm[1]), 2u);
+  EXPECT_EQ(ingot_session_input_count(lm[3]), 0u);
+  EXPECT_EQ(ingot_session_output_count(lm[3]), 2u);
+  EXPECT_EQ(ingot_session_symbol_count(lm[0]), 1u);
+  EXPECT_EQ(ingot_session_symbol_count(lm[1]), 0u);
   ingot_value value;
   ASSERT_EQ(ingot_session_input(lm[1], 1, &value), INGOT_OK);
   EXPECT_STREQ(value.name, "at");
@@ -111,9 +111,9 @@ TEST_F(EntriesTest, AreFoundByName) {
 // What one writes the next one finds, and nothing that others write is taken for constant.
 TEST_F(EntriesTest, ShareWeightsAndCaches) {
   const Sessions lm(language_model());
-  EXPECT_EQ(ingot_session_constants(lm[0]), ingot_session_constants(lm[1]));
+  EXPECT_EQ(ingot_session_constant_count(lm[0]), ingot_session_constant_count(lm[1]));
   std::size_t stored = 0;
-  for (std::size_t k = 0; k < ingot_session_constants(lm[0]); k++) {
+  for (std::size_t k = 0; k < ingot_session_constant_count(lm[0]); k++) {
     ingot_constant_info info;
     ASSERT_EQ(ingot_session_constant(lm[0], k, &info), INGOT_OK);
     stored += !info.is_folded;

@@ -38,11 +38,11 @@ struct View {
 
 TEST_F(SessionTest, DescribesTheModel) {
   ingot_session* s = open(mlp());
-  ASSERT_EQ(ingot_session_inputs(s), 1u);
-  ASSERT_EQ(ingot_session_outputs(s), 1u);
-  ASSERT_EQ(ingot_session_symbols(s), 1u);
+  ASSERT_EQ(ingot_session_input_count(s), 1u);
+  ASSERT_EQ(ingot_session_output_count(s), 1u);
+  ASSERT_EQ(ingot_session_symbol_count(s), 1u);
   ingot_value value;
-  ingot_open_size symbol;
+  ingot_symbol_info symbol;
   const char* level = nullptr;
   EXPECT_EQ(ingot_session_input(s, 0, &value), INGOT_OK);
   EXPECT_EQ(value.rank, 2);
@@ -52,7 +52,7 @@ TEST_F(SessionTest, DescribesTheModel) {
   EXPECT_EQ(ingot_session_symbol(s, 0, &symbol), INGOT_OK);
   EXPECT_STREQ(symbol.name, value.sizes[0]);
   EXPECT_EQ(symbol.max, 4096);
-  EXPECT_EQ(ingot_session_level(s, &level), INGOT_OK);
+  EXPECT_EQ(ingot_session_level_used(s, &level), INGOT_OK);
   EXPECT_STRNE(level, "");
   EXPECT_EQ(ingot_session_input(s, 1, &value), INGOT_INVALID);
   expect_in("input 1: there are 1", ingot_error());
@@ -63,9 +63,9 @@ TEST_F(SessionTest, DescribesTheModel) {
 // returns one handle twice.
 TEST_F(SessionTest, I098_AModelOfAnotherCompiler) {
   ingot_session* s = open(std::string(INGOT_STUB_DIR) + "/stub_torch.so");
-  ASSERT_EQ(ingot_session_inputs(s), 1u);
-  ASSERT_EQ(ingot_session_outputs(s), 4u);
-  EXPECT_EQ(ingot_session_symbols(s), 0u);
+  ASSERT_EQ(ingot_session_input_count(s), 1u);
+  ASSERT_EQ(ingot_session_output_count(s), 4u);
+  EXPECT_EQ(ingot_session_symbol_count(s), 0u);
   ingot_value value;
   ASSERT_EQ(ingot_session_input(s, 0, &value), INGOT_OK);
   EXPECT_STREQ(value.name, "arg0_1");
@@ -86,7 +86,7 @@ TEST_F(SessionTest, I098_AModelOfAnotherCompiler) {
   for (int k = 1; k < 4; k++) expect_close(from_dlpack(out[k]), given);
 
   ingot_constant_info constant;
-  ASSERT_EQ(ingot_session_constants(s), 1u);
+  ASSERT_EQ(ingot_session_constant_count(s), 1u);
   ASSERT_EQ(ingot_session_constant(s, 0, &constant), INGOT_OK);
   EXPECT_STREQ(constant.name, "layer.w");
   EXPECT_FALSE(constant.is_folded);
@@ -183,7 +183,7 @@ TEST_F(SessionTest, WrongCallsAreRefusedInWords) {
 
 TEST_F(SessionTest, ConstantsAreReadUpdatedAndSwapped) {
   ingot_session* s = open(mlp());
-  ASSERT_EQ(ingot_session_constants(s), 6u);  // two of them are weights laid out for the processor
+  ASSERT_EQ(ingot_session_constant_count(s), 6u);  // two of them are weights laid out for the processor
   ingot_constant_info info;
   EXPECT_EQ(ingot_session_constant(s, 0, &info), INGOT_OK);
   EXPECT_STREQ(info.name, "a.weight");
