@@ -73,6 +73,8 @@ INGOT_EXPORT AOTIRuntimeError ingot_model_metadata(size_t k, const char** key, c
 INGOT_EXPORT AOTIRuntimeError ingot_model_level(size_t k, const char** level);
 /* The one this machine uses. It has none of them: a failure, as creating a container would be. */
 INGOT_EXPORT AOTIRuntimeError ingot_model_level_used(const char** level);
+/* The sizes of constant k, as AOTInductorModelContainerGetConstantName counts them. */
+INGOT_EXPORT AOTIRuntimeError ingot_model_constant_sizes(size_t k, int32_t* rank, const int64_t** sizes);
 /* The file beside the library that its weights are in; null where there is none. */
 INGOT_EXPORT const char* ingot_model_weights_file(void);
 /* Where that file is instead, for who has it under another path: before the first container. The path is copied. */
@@ -153,6 +155,14 @@ INGOT_EXPORT AOTIRuntimeError ingot_tensor_describe(AtenTensorHandle tensor, ing
 INGOT_EXPORT AOTIRuntimeError ingot_tensor_delete(AtenTensorHandle tensor);
 /* True where the tensors are the library's own. */
 INGOT_EXPORT bool ingot_tensor_is_own(void);
+
+/* ---- what a run of an entry point would be, without it */
+
+/* The values that inputs give to the symbols: `values` has room for all of them, and the first `decided` are set; the others are
+ * decided by the run. Sizes, ranges and guards are checked as a run does. Of the elements those of numbers alone are read: the data of
+ * other inputs may be null. */
+INGOT_EXPORT AOTIRuntimeError ingot_entry_symbol_values(size_t entry, const ingot_tensor_info* inputs, size_t input_count,
+                                                        int64_t* values, size_t* decided);
 
 #ifdef __cplusplus
 }

@@ -46,6 +46,24 @@ bool Inputs::make(const ingot_entry& entry, const Device& device) {
 bool Inputs::bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks) {
   for (uint32_t k = 0; k < entry_->input_count; k++) {
     if (!check_tensor(k, tensors[k])) return false;
+  }
+  return decide(symbols, checks) && (!checks || check_written());
+}
+
+bool Inputs::bind_sizes(const ingot_tensor_info* tensors, int64_t* symbols) {
+  for (uint32_t k = 0; k < entry_->input_count; k++) {
+    const ingot_tensor_info& t = tensors[k];
+    views_[k] = {t.data, t.sizes, t.strides, t.rank, t.dtype};
+    if (!check_kind(k)) return false;
+    if (t.rank && !t.sizes) return fail("%s: expected sizes, found null", name_of(k).text);
+    if (entry_->inputs[k].is_number && !t.data) return fail("%s: expected a number, found none", name_of(k).text);
+  }
+  return decide(symbols, true);
+}
+
+// All that hangs on sizes and numbers.
+bool Inputs::decide(int64_t* symbols, bool checks) {
+  for (uint32_t k = 0; k < entry_->input_count; k++) {
     if (!entry_->inputs[k].is_number) continue;
     // `bind` reads it as it is, and a user's number may lie anywhere.
     memcpy(numbers_[k].bytes, views_[k].data, static_cast<size_t>(element_size(views_[k].dtype)));
@@ -54,7 +72,7 @@ bool Inputs::bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks
   entry_->bind(views_.data(), symbols);
   if (checks && !check_ranges(symbols)) return false;
   entry_->expect(symbols, expected_.data());
-  return !checks || (check_sizes() && check_guards(symbols) && check_written());
+  return !checks || (check_sizes() && check_guards(symbols));
 }
 
 bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
@@ -68,12 +86,19 @@ bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
     return fail("%s: device: expected %s, found a tensor on the host's device type %d", name.text,
                 input.is_number ? "cpu" : device_.name(), device);
   }
-  if (view.dtype != input.dtype)
-    return fail("%s: dtype: expected %s, found %s", name.text, dtype_name(input.dtype), dtype_name(view.dtype));
-  if (view.rank != input.rank) return fail("%s: number of dims: expected %d, found %d", name.text, input.rank, view.rank);
+  if (!check_kind(k)) return false;
   if (!view.data && element_count(view.rank, view.sizes) != 0)
     return fail("%s: expected elements, found none behind the tensor", name.text);
   return true;
+}
+
+bool Inputs::check_kind(uint32_t k) const {
+  const ingot_input& input = entry_->inputs[k];
+  const ingot_view& view = views_[k];
+  if (view.dtype != input.dtype)
+    return fail("%s: dtype: expected %s, found %s", name_of(k).text, dtype_name(input.dtype), dtype_name(view.dtype));
+  if (view.rank == input.rank) return true;
+  return fail("%s: number of dims: expected %d, found %d", name_of(k).text, input.rank, view.rank);
 }
 
 bool Inputs::check_ranges(const int64_t* symbols) const {

@@ -1,6 +1,7 @@
 // From the host's input tensors to what generated code reads: checks, symbols, layout.
 #pragma once
 #include "ingot/aoti.h"
+#include "ingot/model.h"
 #include "model/device.hpp"
 #include "model/memory.hpp"
 #include "model/program.h"
@@ -19,6 +20,10 @@ class Inputs {
   // expected and found.
   bool bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks);
 
+  // The same of inputs that are not there yet: of their elements those of numbers alone are read,
+  // and whether they lie apart is not asked.
+  bool bind_sizes(const ingot_tensor_info* tensors, int64_t* symbols);
+
   // Where the elements of each input are, laid out as the program expects: in place, or, on the
   // CPU, in a copy that lasts as long as the run.
   bool lay_out(Run& run);
@@ -31,6 +36,8 @@ class Inputs {
   struct Name;
   Name name_of(uint32_t k) const;
   bool check_tensor(uint32_t k, AtenTensorHandle tensor);
+  bool check_kind(uint32_t k) const;  // dtype and rank
+  bool decide(int64_t* symbols, bool checks);
   bool check_ranges(const int64_t* symbols) const;
   bool check_sizes() const;
   bool check_guards(const int64_t* symbols) const;

@@ -5,6 +5,7 @@
 
 #include "model/container.hpp"
 #include "model/cpu.hpp"
+#include "model/inputs.hpp"
 #include "model/weights.hpp"
 
 using namespace ingot::model;
@@ -145,6 +146,12 @@ AOTIRuntimeError ingot_model_level_used(const char** level) {
   if (chosen >= 0) *level = program.levels[chosen].name;
   return status(chosen >= 0);
 }
+AOTIRuntimeError ingot_model_constant_sizes(size_t k, int32_t* rank, const int64_t** sizes) {
+  if (!is_there("constant", k, program.constant_count)) return AOTI_RUNTIME_FAILURE;
+  *rank = program.constants[k].rank;
+  *sizes = program.constants[k].sizes;
+  return AOTI_RUNTIME_SUCCESS;
+}
 const char* ingot_model_weights_file(void) { return program.weights == INGOT_WEIGHTS_EXTERNAL ? program.external_file : nullptr; }
 AOTIRuntimeError ingot_model_set_weights_file(const char* path) {
   return status(path ? Weights::set_file(path) : fail("the path of the weights file is null"));
@@ -229,3 +236,13 @@ AOTIRuntimeError ingot_tensor_delete(AtenTensorHandle tensor) {
   return tensor ? told(host().delete_tensor_object(tensor), "aoti_torch_delete_tensor_object") : AOTI_RUNTIME_SUCCESS;
 }
 bool ingot_tensor_is_own(void) { return host().is_own; }
+
+AOTIRuntimeError ingot_entry_symbol_values(size_t entry, const ingot_tensor_info* inputs, size_t input_count, int64_t* values,
+                                           size_t* decided) {
+  return in_entry(entry, [&](const ingot_entry& e) {
+    if (input_count != e.input_count) return fail("inputs: expected %u, found %zu", e.input_count, input_count);
+    Inputs given;
+    *decided = e.input_symbol_count;
+    return given.make(e, Device()) && given.bind_sizes(inputs, values);
+  });
+}

@@ -87,6 +87,48 @@ TEST_F(Entries, AreFoundByName) {
   EXPECT_EQ(none, 9u);
 }
 
+// What a run would make of inputs, asked before there are any.
+TEST_F(Entries, SymbolsOfInputsWithoutARun) {
+  const auto ask = library_call(library_, ingot_entry_symbol_values);
+  const auto failure = [&](size_t entry, const std::vector<ingot_tensor_info>& inputs) {
+    int64_t value = 0;
+    size_t decided = 0;
+    EXPECT_EQ(ask(entry, inputs.data(), inputs.size(), &value, &decided), 1);
+    return std::string(library_call(library_, ingot_last_error)());
+  };
+  constexpr int32_t kInt64 = 4, kFloat32 = 6;
+  int64_t nine[] = {9}, four[] = {4}, past[] = {1001}, value = -1, number = 6;
+  size_t decided = 0;
+  const ingot_tensor_info x = {nullptr, kFloat32, 1, nine, nullptr};
+  ASSERT_EQ(ask(0, &x, 1, &value, &decided), 0);
+  EXPECT_EQ(decided, 1u);
+  EXPECT_EQ(value, 9);
+  const ingot_tensor_info of_shift = {nullptr, kFloat32, 1, four, nullptr}, n = {&number, kInt64, 0, nullptr, nullptr};
+  const ingot_tensor_info both[] = {of_shift, n};
+  ASSERT_EQ(ask(1, both, 2, &value, &decided), 0);
+  EXPECT_EQ(value, 6);  // a number is read
+  EXPECT_EQ(failure(2, {x}), "entry point 2: there are 2");
+  EXPECT_EQ(failure(1, {of_shift}), "inputs: expected 2, found 1");
+  EXPECT_EQ(failure(0, {{nullptr, kInt64, 1, nine, nullptr}}), "input 0 (x): dtype: expected float32, found int64");
+  EXPECT_EQ(failure(0, {{nullptr, kFloat32, 0, nullptr, nullptr}}), "input 0 (x): number of dims: expected 1, found 0");
+  EXPECT_EQ(failure(0, {{nullptr, kFloat32, 1, nullptr, nullptr}}), "input 0 (x): expected sizes, found null");
+  EXPECT_EQ(failure(0, {{nullptr, kFloat32, 1, past, nullptr}}), "input 0 (x): dim 0 (s0): expected 0 to 1000, found 1001");
+  EXPECT_EQ(failure(1, {x, n}), "input 0 (x): size of dim 0: expected 4, found 9");
+  EXPECT_EQ(failure(1, {of_shift, {nullptr, kInt64, 0, nullptr, nullptr}}), "input 1 (n): expected a number, found none");
+  number = 7;
+  EXPECT_EQ(failure(1, {of_shift, n}), "sizes of the inputs: expected s0 != 7, found s0 = 7");
+}
+
+TEST_F(Entries, SizesOfConstants) {
+  int32_t rank = -1;
+  const int64_t* sizes = nullptr;
+  ASSERT_EQ(library_call(library_, ingot_model_constant_sizes)(2, &rank, &sizes), 0);
+  EXPECT_EQ(rank, 1);
+  EXPECT_EQ(sizes[0], 1);
+  EXPECT_EQ(library_call(library_, ingot_model_constant_sizes)(3, &rank, &sizes), 1);
+  EXPECT_STREQ(library_call(library_, ingot_last_error)(), "constant 3: there are 3");
+}
+
 TEST_F(Entries, RunOverOneSetOfConstants) {
   const Container container(library_);
   EXPECT_EQ(run(container, 0, {1, 2, 3}), (Floats{20, 25, 30}));
