@@ -9,8 +9,9 @@ include(CMakePackageConfigHelpers)
 # in C have none.
 function(ingot_runtime_library)
   # An archive's members come only where something refers to them, so the C functions are named as
-  # the library's own source.
-  add_library(ingot_runtime_shared SHARED src/host/c_api.cpp src/host/c_status.cpp src/host/c_versions.cpp)
+  # the library's own sources.
+  file(GLOB functions CONFIGURE_DEPENDS src/host/c_*.cpp)
+  add_library(ingot_runtime_shared SHARED ${functions})
   set_source_files_properties(src/host/c_versions.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(ingot_runtime_shared PRIVATE ingot_runtime -static-libstdc++ -static-libgcc)
   find_library(INGOT_STATIC_ZLIB libz.a)

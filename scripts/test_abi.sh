@@ -11,6 +11,11 @@ trap 'rm -rf "$work"' EXIT
 "$build/ingot" compile "$build/golden/models/mlp/model.pt2" -o "$work/model.so" >/dev/null
 "$root/scripts/check_abi.sh" "$runtime" "$work/model.so"
 
+# What the header declares, the library shows, and nothing else.
+diff <(sed -n '/^ingot\/ingot.h$/,/^libingot_runtime.so$/s/.*\b\(ingot_[a-z_]*\)(.*/\1/p' "$root/tests/data/abi.txt" | LC_ALL=C sort) \
+  <(sed -n '/^libingot_runtime.so$/,/^a model library$/s/^  \(ingot_[a-z_]*\)@@.*/\1/p' "$root/tests/data/abi.txt") ||
+  { echo "test_abi: < is declared in ingot.h alone, > exported alone (cmake/runtime_library.map)" >&2; exit 1; }
+
 # refused WORDS ARGUMENT...: with these arguments, the check fails with the words.
 refused() {
   local words=$1 said

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 mv "$work/moved" "$work/prefix" # an installation may be moved
 prefix=$work/prefix
 
-"$build/ingot" compile "$build/golden/models/mlp/model.pt2" -o "$work/mlp.so" >/dev/null
+"$build/ingot" compile "$build/golden/models/mlp/model.pt2" -o "$work/mlp.so" --metadata version=3 >/dev/null
 "$build/ingot" package "$work/mlp.so" -o "$work/mlp.pt2" >/dev/null
 
 # C, through pkg-config; nothing of C++ is needed.

@@ -96,6 +96,16 @@ INGOT_EXPORT ingot_status ingot_session_symbol(const ingot_session* session, siz
 /* The processor that the code in use was made for: "x86-64-v3". */
 INGOT_EXPORT ingot_status ingot_session_level_used(const ingot_session* session, const char** level);
 
+/* The file beside the library that its weights are in; null where there is none. */
+INGOT_EXPORT ingot_status ingot_session_weights_file(const ingot_session* session, const char** file);
+
+/* What the library says about itself by key: what `ingot compile --metadata KEY=VALUE` gave it, and entries of Ingot's own, whose keys
+ * begin with "ingot.", "entry." or "fixed_input.". None of a model that AOTInductor made. */
+INGOT_EXPORT size_t ingot_session_metadata_count(const ingot_session* session);
+INGOT_EXPORT ingot_status ingot_session_metadata(const ingot_session* session, size_t k, const char** key, const char** value);
+/* INGOT_INVALID where there is no such key; the text lists those that there are. */
+INGOT_EXPORT ingot_status ingot_session_find_metadata(const ingot_session* session, const char* key, const char** value);
+
 /* ---- runs. Inputs are borrowed; those that the model writes must be writable. */
 
 /* The outputs are in new memory, and the caller's: out[k]->deleter(out[k]). */
@@ -106,6 +116,9 @@ INGOT_EXPORT ingot_status ingot_session_run_into(ingot_session* session, const D
                                                  DLTensor* const* outputs, size_t output_count);
 
 INGOT_EXPORT ingot_status ingot_session_set_threads(ingot_session* session, int32_t threads);
+/* The random numbers of the model begin anew: runs after it give what they gave after the same seed before. For all sessions of the
+ * model. */
+INGOT_EXPORT ingot_status ingot_session_set_seed(ingot_session* session, uint64_t seed);
 
 /* ---- constants, which are the weights and what is computed from them: two sets, of which one is active (runs use it); `inactive`
  * names the other */
@@ -113,6 +126,8 @@ INGOT_EXPORT ingot_status ingot_session_set_threads(ingot_session* session, int3
 typedef struct ingot_constant_info {
   const char* name; /* as the exported program calls it: "encoder.0.weight" */
   DLDataType dtype;
+  int32_t rank; /* -1 of a model that does not say: AOTInductor's, or an older one */
+  const int64_t* sizes;
   size_t bytes; /* 0 for one that is computed from others */
   bool is_parameter;
   bool is_folded; /* computed from others, and never given */

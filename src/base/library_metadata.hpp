@@ -10,9 +10,16 @@ namespace ingot {
 // program was exported with.
 inline constexpr std::string_view kFixedInput = "fixed_input.";
 
+// What other keys of Ingot's own begin with; keys of users do not.
+inline constexpr std::string_view kOwnKeys = "ingot.";
+
 // What the keys about an entry point begin with. Those about the first, "", begin with nothing.
 inline std::string metadata_prefix(std::string_view entry) {
   return entry.empty() ? std::string() : "entry." + std::string(entry) + ".";
+}
+
+inline bool is_own_key(std::string_view key) {
+  return key.starts_with(kFixedInput) || key.starts_with(kOwnKeys) || key.starts_with("entry.");
 }
 
 }  // namespace ingot

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "cli/key_value.hpp"
 #include "cli/number_check.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
@@ -34,7 +35,7 @@ using WeightsKind = Model::Weights::Kind;
 struct CompileVerb {
   std::vector<std::string> files, models;
   std::string output, target = "native", weights_from, dump_after;  // output: where it is while it is made
-  std::vector<std::string> cpus, emit, skip;
+  std::vector<std::string> cpus, emit, skip, metadata;
   WeightsKind weights = WeightsKind::embedded;
   int threads = 0;
   bool time = false, json = false, debug = false;
@@ -270,6 +271,10 @@ void run(CompileVerb& o) {
   options.targets = targets_of(o);
   options.weights = o.weights;
   options.debug_info = o.debug;
+  for (const std::string& entry : o.metadata) {
+    const auto [key, value] = key_and_value("--metadata", entry);
+    INGOT_REQUIRE(options.metadata.emplace(key, value).second, "--metadata ", entry, ": the key has a value already");
+  }
   Texts texts(o);
   if (texts.wants_code())
     options.code = [&](const std::string& level, const CodeText& code) {
@@ -355,6 +360,7 @@ void add_compile_verb(CLI::App& app) {
                    "write these beside the library: graph, loop, llvm, asm (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
       ->delimiter(',')
       ->check(CLI::IsMember({"graph", "loop", "llvm", "asm"}));
+  verb->add_option("--metadata", o->metadata, "KEY=VALUE to keep in the library; repeat it for several");
   verb->add_flag("-g,--debug", o->debug,
                  "say in the library which line of the program a kernel computes, for debuggers and profilers");
   verb->add_flag("--json", o->json, "print a JSON object");
@@ -365,6 +371,7 @@ void add_compile_verb(CLI::App& app) {
       "  ingot compile model.pt2 --target x86_64-linux-gnu --cpu x86-64-v4,x86-64-v3,x86-64-v2\n"
       "  ingot compile model.pt2 --weights external --time\n"
       "  ingot compile prefill=prompt.pt2 decode=token.pt2 -o lm.so\n"
+      "  ingot compile model.pt2 --metadata version=3\n"
       "  ingot compile model.pt2 --emit=loop,asm\n"
       "  ingot compile model.pt2 --dump-after schedule | less\n"
       "  ingot compile model.pt2 -o - | ssh far 'cat >model.so'\n"

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "base/error.hpp"
+#include "cli/key_value.hpp"
 #include "cli/output.hpp"
 #include "cli/quantity.hpp"
 #include "cli/verb.hpp"
@@ -25,12 +27,6 @@ struct PackageVerb {
   bool json = false;
 };
 
-std::pair<std::string, std::string> key_and_value(const std::string& s) {
-  const std::size_t at = s.find('=');
-  INGOT_REQUIRE(at != s.npos && at > 0, "--metadata ", s, ": expected KEY=VALUE");
-  return {s.substr(0, at), s.substr(at + 1)};
-}
-
 // A model may be for another machine, so it is read and not loaded.
 PackagedModel packaged(const std::string& argument, std::size_t count, const std::vector<std::string>& metadata) {
   PackagedModel m;
@@ -39,7 +35,10 @@ PackagedModel packaged(const std::string& argument, std::size_t count, const std
   m.library = is_named ? argument.substr(at + 1) : argument;
   m.name = is_named ? argument.substr(0, at) : count == 1 ? "model" : fs::path(argument).stem().string();
   PackageMetadata entries = machine_metadata("cpu", elf_machine(m.library));
-  for (const std::string& entry : metadata) entries.insert_or_assign(key_and_value(entry).first, key_and_value(entry).second);
+  for (const std::string& entry : metadata) {
+    auto [key, value] = key_and_value("--metadata", entry);
+    entries.insert_or_assign(std::move(key), std::move(value));
+  }
   JsonWriter w;
   w.begin_object();
   for (const auto& [key, value] : entries) w.field(key, value);

@@ -12,6 +12,7 @@
 
 #include "backend/backend.hpp"
 #include "base/error.hpp"
+#include "base/library_metadata.hpp"
 #include "base/parallel.hpp"
 #include "codegen/eager_ops.hpp"
 #include "codegen/link.hpp"
@@ -170,9 +171,19 @@ struct Part {
   const ProgramNames& names;
 };
 
+void require_metadata(const std::map<std::string, std::string>& metadata) {
+  for (const auto& [key, value] : metadata) {
+    INGOT_REQUIRE(!key.empty() && key.find('\0') == key.npos && value.find('\0') == value.npos,
+                  "metadata: expected keys and values without zero bytes, and keys that are not empty, found '", key, "'");
+    INGOT_REQUIRE(!is_own_key(key), "metadata: '", key, "': keys that begin with 'ingot.', 'entry.' or '", kFixedInput,
+                  "' are Ingot's own; choose another");
+  }
+}
+
 // From loop programs on.
 void compile_lowered(std::vector<LoweredEntry> entries, const std::string& output, const CompileOptions& options) {
   require_skippable(options);
+  require_metadata(options.metadata);
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
   const std::string library = replaced_file(output).path;
   const Arch arch = arch_of(options.targets[0]);
@@ -200,6 +211,7 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
   std::vector<DataPart> appended;
   objects.push_back(stage("constants", options, [&] {
     const std::vector<Tensor> tensors = describe(model, entries);
+    model.metadata.insert(model.metadata.end(), options.metadata.begin(), options.metadata.end());
     if (options.debug_info)
       for (const LoweredEntry& e : entries) add_sources(e.graph, model.sources);
     return lay_out_constants(model, tensors, options.weights, weights_file ? &*weights_file : nullptr, appended);

@@ -27,6 +27,9 @@ struct CompileOptions {
   Model::Weights::Kind weights = Model::Weights::Kind::embedded;
   // The code says which line of the program it computes, for debuggers and profilers.
   bool debug_info = false;
+  // What the library keeps for those who run it, by key. User error for keys that are Ingot's own
+  // (library_metadata.hpp), and for what a C string cannot hold.
+  std::map<std::string, std::string> metadata = {};
   // Called with the code of each level as text. It costs time to make.
   std::function<void(const std::string& level, const CodeText& text)> code = {};
   // Stages that are left out, by name: passes over the graph, and fold. User error for any other

@@ -130,4 +130,6 @@ void ModelContainer::set_threads(int32_t count, CallSite from) {
   INGOT_MODEL_CALL(ingot_container_set_threads, container_, count);
 }
 
+void ModelContainer::set_seed(uint64_t seed, CallSite from) { INGOT_MODEL_CALL(ingot_container_set_draw, container_, seed, 0); }
+
 }  // namespace ingot

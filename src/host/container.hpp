@@ -88,6 +88,7 @@ class ModelContainer {
 
   // Of a library that Ingot made.
   void set_threads(int32_t count, CallSite from = CallSite::current());
+  void set_seed(uint64_t seed, CallSite from = CallSite::current());
 
   // Unless the call went well, or the function is there.
   void require(AOTIRuntimeError error, const char* call, CallSite from = CallSite::current()) const;

@@ -52,6 +52,14 @@ decltype(ContainerOptions::proxy) open_proxy(const ModelLibrary& library, const 
   return {proxy, host_function<decltype(ingot_host_close_proxy)>("ingot_host_close_proxy")};
 }
 
+// Libraries of other compilers, and of before they could, do not say the sizes.
+ingot_constant_info info_of(const ModelLibrary& library, std::size_t k, const ModelContainer::Constant& c) {
+  ingot_constant_info info{
+      c.fqn.c_str(), dlpack_type(dtype_of_code(c.dtype).value_or(DType::f32)), -1, nullptr, c.bytes, c.kind == 1, c.is_folded};
+  if (library.ingot_model_constant_sizes) library.ingot_model_constant_sizes(k, &info.rank, &info.sizes);
+  return info;
+}
+
 ContainerOptions container_options(const ModelLibrary& library, const std::string& operators, const ingot_options& options) {
   ContainerOptions of_container;
   if (options.models) of_container.models = static_cast<std::size_t>(options.models);
@@ -76,9 +84,12 @@ LoadedModel::LoadedModel(const std::string& path, const ingot_options& options)
   entries_ = entry_names(library());
   constants_ = container_.constants();
   if (package_) weights_.give(*package_, container_, [&](const ListedWeight& w) { return handle_of(library(), w); });
-  for (const ModelContainer::Constant& c : constants_) {
-    const DLDataType dtype = dlpack_type(dtype_of_code(c.dtype).value_or(DType::f32));
-    infos_.push_back({c.fqn.c_str(), dtype, c.bytes, c.kind == 1, c.is_folded});
+  for (std::size_t k = 0; k < constants_.size(); k++) infos_.push_back(info_of(library(), k, constants_[k]));
+  const std::size_t entries = library().is_own() ? library().ingot_model_metadata_count() : 0;
+  for (std::size_t k = 0; k < entries; k++) {
+    Metadata m{};
+    container_.require(library().ingot_model_metadata(k, &m.key, &m.value), "ingot_model_metadata(k, &m.key, &m.value)");
+    metadata_.push_back(m);
   }
 }
 

@@ -26,6 +26,11 @@ class LoadedModel {
   // The names of the functions that it has. A library that is not ours has one.
   const std::vector<std::string>& entries() const { return entries_; }
   const std::vector<ingot_constant_info>& constants() const { return infos_; }
+  // What the library says about itself; nothing of one that is not ours.
+  struct Metadata {
+    const char *key, *value;
+  };
+  const std::vector<Metadata>& metadata() const { return metadata_; }
 
   // By names in the exported program.
   void update(std::span<const ingot_named_tensor> tensors, bool inactive, bool full);
@@ -39,6 +44,7 @@ class LoadedModel {
   std::vector<std::string> entries_;
   std::vector<ModelContainer::Constant> constants_;
   std::vector<ingot_constant_info> infos_;  // of each of them; refer to their names
+  std::vector<Metadata> metadata_;
 
   const ModelContainer::Constant& constant_called(const std::string& fqn) const;
 };

@@ -147,6 +147,22 @@ TEST_F(CompiledCli, InspectShowsACompiledModel) {
   expect_in("Failed to load model", bad.err);
 }
 
+TEST_F(CompiledCli, MetadataIsKeptInTheLibrary) {
+  ASSERT_EQ(compile("mlp", "mlp.so", "--metadata version=3 --metadata 'made for=a test = this'").status, 0);
+  const Ran shown = ingot("inspect " + file("mlp.so"));
+  expect_in("version = 3", shown.out);
+  expect_in("made for = a test = this", shown.out);
+  for (const auto& [bad, words] :
+       {std::pair("version", "--metadata version: expected KEY=VALUE"), std::pair("=3", "--metadata =3: expected KEY=VALUE"),
+        std::pair("a=1 --metadata a=2", "--metadata a=2: the key has a value already"),
+        std::pair("ingot.a=1", "metadata: 'ingot.a': keys that begin with")}) {
+    const Ran r = compile("mlp", "bad.so", std::string("--metadata ") + bad);
+    EXPECT_EQ(r.status, 1);
+    expect_in(words, r.err);
+    EXPECT_FALSE(fs::exists(file("bad.so")));
+  }
+}
+
 TEST_F(CompiledCli, WeightsLieInsideOutsideOrNowhere) {
   ASSERT_EQ(compile("mlp", "in.so").status, 0);
   const Ran external = compile("mlp", "ext.so", "--weights external --json"), none = compile("mlp", "none.so", "--weights=none");

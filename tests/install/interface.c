@@ -1,6 +1,6 @@
 /* The functions of ingot/ingot.h from C, against an installation (scripts/test_install.sh): what only a program that is linked with
  * libingot_runtime.so can show. Says what is wrong, and which line found it.
- *   interface VERSION MODEL.so */
+ *   interface VERSION MODEL.so      the model: the golden mlp with the metadata version=3 */
 #include <ingot/ingot.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,9 +48,27 @@ static void options(const char* model) {
   REFUSED(ingot_session_open(model, &newer.known, &s), "of a later ingot.h");
 }
 
+static void information(ingot_session* s) {
+  const char *key = NULL, *value = NULL;
+  CHECK(ingot_session_metadata_count(s) == 1);
+  CHECK(ingot_session_metadata(s, 0, &key, &value) == INGOT_OK && strcmp(key, "version") == 0 && strcmp(value, "3") == 0);
+  CHECK(ingot_session_find_metadata(s, "version", &value) == INGOT_OK && strcmp(value, "3") == 0);
+  REFUSED(ingot_session_find_metadata(s, "author", &value), "no metadata 'author'; it has version");
+  CHECK(ingot_session_weights_file(s, &value) == INGOT_OK && !value);
+  CHECK(ingot_session_set_seed(s, 3) == INGOT_OK);
+  ingot_constant_info info;
+  CHECK(ingot_session_constant(s, 0, &info) == INGOT_OK && info.rank == 2 && info.sizes[0] == 128 && info.sizes[1] == 64);
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return puts("usage: interface VERSION MODEL.so"), 2;
   versions(argv[1]);
   options(argv[2]);
+  ingot_session* s = NULL;
+  CHECK(ingot_session_open(argv[2], NULL, &s) == INGOT_OK);
+  if (s) {
+    information(s);
+  }
+  ingot_session_close(s);
   return failures != 0;
 }
