@@ -111,9 +111,31 @@ INGOT_EXPORT ingot_status ingot_session_find_metadata(const ingot_session* sessi
 /* The outputs are in new memory, and the caller's: out[k]->deleter(out[k]). */
 INGOT_EXPORT ingot_status ingot_session_run(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
                                             DLManagedTensorVersioned** outputs, size_t output_count);
+/* A tensor under a name: of an input, that of ingot_value; of a constant, that of ingot_constant_info. */
+typedef struct ingot_named_tensor {
+  const char* name;
+  const DLTensor* tensor;
+} ingot_named_tensor;
+/* What a run puts beside the name of an output. */
+typedef struct ingot_named_output {
+  const char* name;
+  DLManagedTensorVersioned* tensor;
+} ingot_named_output;
+
+/* The same by names, in any order: every input and every output once. INGOT_INVALID where one is missing, unknown or there twice; the text
+ * lists the names that there are. After a failure the tensors of the outputs are what they were. */
+INGOT_EXPORT ingot_status ingot_session_run_named(ingot_session* session, const ingot_named_tensor* inputs, size_t input_count,
+                                                  ingot_named_output* outputs, size_t output_count);
 /* The outputs are copied into memory of the caller, whose sizes and element types must be those of the results. */
 INGOT_EXPORT ingot_status ingot_session_run_into(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
                                                  DLTensor* const* outputs, size_t output_count);
+
+/* The sizes that output `k` of a run of these inputs has, without the run: `sizes` has room for `rank` of them, as ingot_session_output
+ * says. Sizes and types of the inputs are checked as a run does; of their elements those of numbers alone are read, and the data of others
+ * may be null. INGOT_INVALID where elements of the inputs decide a size: the text says which; and for a model that does not say sizes
+ * (AOTInductor's, or an older one). */
+INGOT_EXPORT ingot_status ingot_session_output_sizes(const ingot_session* session, const DLTensor* const* inputs,
+                                                     size_t input_count, size_t k, int64_t* sizes, int32_t rank);
 
 INGOT_EXPORT ingot_status ingot_session_set_threads(ingot_session* session, int32_t threads);
 /* The random numbers of the model begin anew: runs after it give what they gave after the same seed before. For all sessions of the
@@ -132,12 +154,6 @@ typedef struct ingot_constant_info {
   bool is_parameter;
   bool is_folded; /* computed from others, and never given */
 } ingot_constant_info;
-
-/* A tensor under a name: of a constant, that of ingot_constant_info. */
-typedef struct ingot_named_tensor {
-  const char* name;
-  const DLTensor* tensor;
-} ingot_named_tensor;
 
 INGOT_EXPORT size_t ingot_session_constant_count(const ingot_session* session);
 INGOT_EXPORT ingot_status ingot_session_constant(const ingot_session* session, size_t k, ingot_constant_info* constant);

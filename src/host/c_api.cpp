@@ -24,6 +24,13 @@ const ingot_session& ingot::checked(const ingot_session* s) {
   return *s;
 }
 
+void ingot::require_inputs(const ingot_session& s, const DLTensor* const* inputs, std::size_t count) {
+  INGOT_REQUIRE(count == 0 || inputs != nullptr, "the array of inputs is null");
+  INGOT_REQUIRE(count == s.input_names.size(), "expected ", s.input_names.size(), " inputs, found ", count);
+}
+
+std::string ingot::input_text(const ingot_session& s, std::size_t k) { return text("input ", k, " (", s.input_names[k], ")"); }
+
 namespace {
 
 ingot_value value_of(const ingot_value_info& i) {

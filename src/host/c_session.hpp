@@ -1,5 +1,6 @@
 // A session of ingot/ingot.h, which the functions of that header are about.
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +27,10 @@ namespace ingot {
 const ingot_session& checked(const ingot_session* s);
 inline LoadedModel& model_of(const ingot_session* s) { return *checked(s).model; }
 inline ModelContainer& container_of(const ingot_session* s) { return model_of(s).container(); }
+// User error unless there is an array of as many inputs as the model takes.
+void require_inputs(const ingot_session& s, const DLTensor* const* inputs, std::size_t count);
+// "input 0 (x)", for messages.
+std::string input_text(const ingot_session& s, std::size_t k);
 ingot_tensor_info describe(const ModelContainer& container, AtenTensorHandle tensor);
 
 }  // namespace ingot

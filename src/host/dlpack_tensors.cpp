@@ -60,20 +60,29 @@ std::string type_text(DLDataType t) {
   return text("code ", static_cast<int>(t.code), ", ", static_cast<int>(t.bits), " bits, ", t.lanes, " lanes");
 }
 
-// What holds for every tensor of the caller, whatever is in it.
+// What holds for every tensor of the caller, whether or not it has elements yet.
 void require_tensor(const DLTensor* t, const std::string& what) {
   INGOT_REQUIRE(t != nullptr, what, ": expected a tensor, found null");
   INGOT_REQUIRE(t->device.device_type == kDLCPU, what, ": expected a tensor in the CPU's memory, found device type ",
                 static_cast<int>(t->device.device_type));
   INGOT_REQUIRE(t->ndim >= 0 && t->ndim <= kMaxRank, what, ": rank: expected 0 to ", kMaxRank, ", found ", t->ndim);
   INGOT_REQUIRE(t->ndim == 0 || t->shape != nullptr, what, ": its shape is null");
-  bool is_empty = false;
-  for (int32_t d = 0; d < t->ndim; d++) {
-    INGOT_REQUIRE(t->shape[d] >= 0, what, ": the size ", t->shape[d], " is negative");
-    is_empty = is_empty || t->shape[d] == 0;
-  }
-  INGOT_REQUIRE(is_empty || t->data != nullptr, what, ": its data is null");
+  for (int32_t d = 0; d < t->ndim; d++) INGOT_REQUIRE(t->shape[d] >= 0, what, ": the size ", t->shape[d], " is negative");
 }
+
+bool is_empty(const DLTensor& t) { return std::find(t.shape, t.shape + t.ndim, 0) != t.shape + t.ndim; }
+
+void require_data(const DLTensor& t, const std::string& what) {
+  INGOT_REQUIRE(is_empty(t) || t.data != nullptr, what, ": its data is null");
+}
+
+DType known_type(const DLTensor& t, const std::string& what) {
+  const auto dtype = dtype_of_dlpack(t.dtype);
+  INGOT_REQUIRE(dtype, what, ": models have no element type of ", type_text(t.dtype));
+  return *dtype;
+}
+
+char* first_element(const DLTensor& t) { return t.data ? static_cast<char*>(t.data) + t.byte_offset : nullptr; }
 
 // Whether the bytes from the first element to the last can be counted in 64 bits, as hosts do.
 bool is_countable(const DLTensor& t, int64_t item) {
@@ -129,25 +138,29 @@ DLManagedTensorVersioned* finish(std::unique_ptr<Owner> owner, void* data, DType
 
 AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, const std::string& what) {
   require_tensor(t, what);
-  const auto dtype = dtype_of_dlpack(t->dtype);
-  INGOT_REQUIRE(dtype, what, ": models have no element type of ", type_text(t->dtype));
-  const bool is_empty = std::find(t->shape, t->shape + t->ndim, 0) != t->shape + t->ndim;
+  require_data(*t, what);
+  const DType dtype = known_type(*t, what);
   for (int32_t d = 0; d < t->ndim && t->strides; d++)
     INGOT_REQUIRE(t->strides[d] >= 0, what, ": strides: expected none below 0, found ", shape_text(t->strides, t->ndim),
                   "; copy the tensor into row-major order");
-  INGOT_REQUIRE(is_countable(*t, size_of(*dtype)), what, ": sizes: expected bytes that can be counted, found ",
+  INGOT_REQUIRE(is_countable(*t, size_of(dtype)), what, ": sizes: expected bytes that can be counted, found ",
                 shape_text(t->shape, t->ndim), t->strides ? " with strides " + shape_text(t->strides, t->ndim) : "");
-  char* data = t->data ? static_cast<char*>(t->data) + t->byte_offset : nullptr;
-  const auto alignment = static_cast<std::uintptr_t>(size_of(real_of(*dtype)));
+  char* data = first_element(*t);
+  const auto alignment = static_cast<std::uintptr_t>(size_of(real_of(dtype)));
   const auto excess = reinterpret_cast<std::uintptr_t>(data) % alignment;
   INGOT_REQUIRE(excess == 0, what, ": its elements are not aligned: expected an address that is a multiple of ", alignment,
                 " bytes, found ", excess, " bytes more; copy the tensor");
   static char nothing[64];  // tensors without elements need an address
   AtenTensorHandle handle = nullptr;
-  const AOTIRuntimeError error = library.ingot_tensor_from_memory(is_empty && !data ? nothing : data, aoti_code(*dtype), t->ndim,
-                                                                  t->shape, t->strides, &handle);
+  const AOTIRuntimeError error = library.ingot_tensor_from_memory(is_empty(*t) && !data ? nothing : data, aoti_code(dtype),
+                                                                  t->ndim, t->shape, t->strides, &handle);
   INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, what, ": ", library.last_error());
   return handle;
+}
+
+ingot_tensor_info described(const DLTensor* t, const std::string& what) {
+  require_tensor(t, what);
+  return {first_element(*t), aoti_code(known_type(*t, what)), t->ndim, t->shape, t->strides};
 }
 
 DLManagedTensorVersioned* managed_tensor(std::shared_ptr<const ModelLibrary> library, AtenTensorHandle handle) {
@@ -175,6 +188,7 @@ DLManagedTensorVersioned* managed_copy(const ingot_tensor_info& t) {
 
 void copy_into(const ingot_tensor_info& from, const DLTensor* to, const std::string& what) {
   require_tensor(to, what);
+  require_data(*to, what);
   const DType dtype = dtype_in(from);
   INGOT_REQUIRE(dtype_of_dlpack(to->dtype) == dtype, what, ": element type: expected ", name_of(dtype), ", found ",
                 type_text(to->dtype));

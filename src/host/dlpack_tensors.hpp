@@ -11,6 +11,8 @@ namespace ingot {
 // A handle over the caller's memory; `what` starts messages about it. User error for a tensor that
 // models do not take.
 AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, const std::string& what);
+// The same as a description, of a tensor that may have no elements yet: its data is null then.
+ingot_tensor_info described(const DLTensor* t, const std::string& what);
 // The tensor of a handle, which it takes over, as DLPack has it.
 DLManagedTensorVersioned* managed_tensor(std::shared_ptr<const ModelLibrary> library, AtenTensorHandle handle);
 // A copy of the elements of a tensor in new memory, dense and row-major.

@@ -81,4 +81,15 @@ const char* LibraryEntry::guard(std::size_t k) const {
   return condition;
 }
 
+std::vector<int64_t> LibraryEntry::symbol_values(const std::vector<ingot_tensor_info>& inputs) const {
+  INGOT_REQUIRE(
+      library_.ingot_entry_symbol_values, library_.path(),
+      " was made by an older version of Ingot, which cannot say what sizes a run would have; compile the program again");
+  std::vector<int64_t> values(info_.symbol_count);
+  std::size_t decided = 0;
+  require(library_, library_.ingot_entry_symbol_values(place_, inputs.data(), inputs.size(), values.data(), &decided));
+  values.resize(decided);
+  return values;
+}
+
 }  // namespace ingot

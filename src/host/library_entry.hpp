@@ -1,5 +1,6 @@
 // What a library that Ingot made says about one of its entry points.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ class LibraryEntry {
   ingot_value_info output(std::size_t k) const;
   ingot_symbol_info symbol(std::size_t k) const;
   const char* guard(std::size_t k) const;
+  // The values of the symbols that inputs like these decide, the first ones. User error for inputs
+  // that a run would refuse, and where the library is of before it could say.
+  std::vector<int64_t> symbol_values(const std::vector<ingot_tensor_info>& inputs) const;
 
  private:
   const ModelLibrary& library_;

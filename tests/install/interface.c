@@ -60,6 +60,25 @@ static void information(ingot_session* s) {
   CHECK(ingot_session_constant(s, 0, &info) == INGOT_OK && info.rank == 2 && info.sizes[0] == 128 && info.sizes[1] == 64);
 }
 
+static void runs(ingot_session* s) {
+  float ones[2 * 64];
+  for (int i = 0; i < 2 * 64; i++) ones[i] = 1;
+  int64_t sizes[] = {2, 64}, found[2] = {0, 0};
+  ingot_value output;
+  CHECK(ingot_session_output(s, 0, &output) == INGOT_OK);
+  DLTensor x = {.device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = sizes};
+  const DLTensor* inputs[] = {&x};
+  CHECK(ingot_session_output_sizes(s, inputs, 1, 0, found, 2) == INGOT_OK && found[0] == 2 && found[1] == 10);
+  REFUSED(ingot_session_output_sizes(s, inputs, 1, 1, found, 2), "output 1: there are 1");
+  x.data = ones;
+  ingot_named_tensor in = {"x", &x};
+  ingot_named_output out = {output.name, NULL};
+  CHECK(ingot_session_run_named(s, &in, 1, &out, 1) == INGOT_OK && out.tensor && out.tensor->dl_tensor.shape[1] == 10);
+  if (out.tensor) out.tensor->deleter(out.tensor);
+  in.name = "y";
+  REFUSED(ingot_session_run_named(s, &in, 1, &out, 1), "no input 'y'; the inputs of the model are x");
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return puts("usage: interface VERSION MODEL.so"), 2;
   versions(argv[1]);
@@ -68,6 +87,7 @@ int main(int argc, char** argv) {
   CHECK(ingot_session_open(argv[2], NULL, &s) == INGOT_OK);
   if (s) {
     information(s);
+    runs(s);
   }
   ingot_session_close(s);
   return failures != 0;
