@@ -25,7 +25,7 @@ cmp "$work/library.txt" "$work/package.txt"
 
 # The interface as C sees it, version by version.
 cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/tests/install/interface.c" $(pkg-config --cflags --libs ingot) -o "$work/interface"
-"$work/interface" "$(pkg-config --modversion ingot)" "$work/mlp.so"
+"$work/interface" "$(pkg-config --modversion ingot)" "$work/mlp.so" "$work/mlp.pt2"
 
 # Four entry points of one library at the same time, over one set of weights and caches: each run
 # returns what the entry returned alone.

@@ -170,6 +170,17 @@ INGOT_EXPORT ingot_status ingot_session_fold(ingot_session* session, bool inacti
 INGOT_EXPORT ingot_status ingot_session_swap(ingot_session* session);
 INGOT_EXPORT ingot_status ingot_session_free_inactive(ingot_session* session);
 
+/* ---- packages: which models are in one, without loading any. Names are what ingot_options.model takes, and live as long as the
+ * package. */
+
+typedef struct ingot_package ingot_package;
+
+/* `path`: a package (.pt2); one of exported programs alone has no models. The package is the caller's to close. */
+INGOT_EXPORT ingot_status ingot_package_open(const char* path, ingot_package** package);
+INGOT_EXPORT void ingot_package_close(ingot_package* package); /* null is allowed */
+INGOT_EXPORT size_t ingot_package_model_count(const ingot_package* package);
+INGOT_EXPORT ingot_status ingot_package_model(const ingot_package* package, size_t k, const char** name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -156,6 +156,8 @@ bool UnpackedModel::has_weight(const std::string& name) const { return archive->
 
 OwnedBytes UnpackedModel::weight(const std::string& name) const { return archive->zip.read(text(archive->top, kWeights, name)); }
 
+std::vector<std::string> package_models(const std::string& path) { return open_package(path).compiled; }
+
 std::string read_model_metadata(const std::string& path, const std::string& model_name) {
   const Pt2Archive a = open_package(path);
   return metadata_of(a, find_model(a, path, model_name));

@@ -55,6 +55,9 @@ inline bool is_package(const std::string& path) { return path.ends_with(".pt2");
 UnpackedModel unpack_model(const std::string& path, const std::string& model_name,
                            const std::function<bool(const std::string& metadata)>& needs_folder = {});
 
+// The names of the models in it, none for one of exported programs alone.
+std::vector<std::string> package_models(const std::string& path);
+
 // The text of the model's metadata file (JSON), without unpacking the rest. "" where it has none.
 std::string read_model_metadata(const std::string& path, const std::string& model_name);
 

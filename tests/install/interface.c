@@ -1,6 +1,6 @@
 /* The functions of ingot/ingot.h from C, against an installation (scripts/test_install.sh): what only a program that is linked with
  * libingot_runtime.so can show. Says what is wrong, and which line found it.
- *   interface VERSION MODEL.so      the model: the golden mlp with the metadata version=3 */
+ *   interface VERSION MODEL.so PACKAGE.pt2      the model: the golden mlp with the metadata version=3; a package of it */
 #include <ingot/ingot.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,8 +79,19 @@ static void runs(ingot_session* s) {
   REFUSED(ingot_session_run_named(s, &in, 1, &out, 1), "no input 'y'; the inputs of the model are x");
 }
 
+static void packages(const char* path) {
+  ingot_package* p = NULL;
+  const char* name = NULL;
+  CHECK(ingot_package_open(path, &p) == INGOT_OK);
+  CHECK(ingot_package_model_count(p) == 1);
+  CHECK(ingot_package_model(p, 0, &name) == INGOT_OK && strcmp(name, "model") == 0);
+  REFUSED(ingot_package_model(p, 1, &name), "model 1: there are 1");
+  ingot_package_close(p);
+  REFUSED(ingot_package_open("none.pt2", &p), "none.pt2");
+}
+
 int main(int argc, char** argv) {
-  if (argc != 3) return puts("usage: interface VERSION MODEL.so"), 2;
+  if (argc != 4) return puts("usage: interface VERSION MODEL.so PACKAGE.pt2"), 2;
   versions(argv[1]);
   options(argv[2]);
   ingot_session* s = NULL;
@@ -90,5 +101,6 @@ int main(int argc, char** argv) {
     runs(s);
   }
   ingot_session_close(s);
+  packages(argv[3]);
   return failures != 0;
 }
