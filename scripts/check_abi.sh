@@ -1,6 +1,7 @@
 #!/bin/bash
-# Whether programs and model libraries that were compiled before still run: the C headers (functions, where structures have their fields,
-# values of enumerations) and what libingot_runtime.so and a model library export are compared with tests/data/abi.txt.
+# Whether programs and model libraries that were compiled before still run: the C headers
+# (functions, where structures have their fields, values of enumerations) and what
+# libingot_runtime.so and a model library export are compared with tests/data/abi.txt.
 #   scripts/check_abi.sh RUNTIME.so MODEL.so [--include DIR] [--record]     --record writes the file instead
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,7 +18,8 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Writes a C program that prints what the header declares: functions without the names of their parameters, which callers do not see.
+# Writes a C program that prints what the header declares: functions without the names of their
+# parameters, which callers do not see.
 cat >"$work/declared.pl" <<'END'
 use strict;
 my ($header) = @ARGV;

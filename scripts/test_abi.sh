@@ -1,5 +1,6 @@
 #!/bin/bash
-# The C interface is the one that tests/data/abi.txt has, and scripts/check_abi.sh finds what is not.
+# The C interface is the one that tests/data/abi.txt has, and scripts/check_abi.sh finds what is
+# not.
 #   scripts/test_abi.sh BUILD_DIR
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -43,7 +44,8 @@ planted model.h 's/INGOT_FLOAT64 = 7/INGOT_FLOAT64 = 8/' '+    INGOT_FLOAT64 = 8
 planted aoti.h 's/typedef int32_t AOTIRuntimeError/typedef int64_t AOTIRuntimeError/' '-  typedef int32_t AOTIRuntimeError'
 planted ingot.h 's/\z/int ingot_old_style\[2\];\n/' 'cannot read'
 
-# A library that shows one function less, one that shows another, and one whose functions have no versions.
+# A library that shows one function less, one that shows another, and one whose functions have no
+# versions.
 readelf -W --dyn-syms "$runtime" | awk '$7 != "UND" && $4 == "FUNC" && $5 == "GLOBAL" {sub("@.*", "", $8); print $8}' >"$work/names"
 library() {  # NAME MAP FUNCTION...
   local name=$1 map=$2

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The C headers compile by themselves, as C99, C11 and C++, by g++ and clang, without a warning; and what no compiler but these knows stays
-# behind a condition. A header that does not is found.
+# The C headers compile by themselves, as C99, C11 and C++, by g++ and clang, without a warning; and
+# what no compiler but these knows stays behind a condition. A header that does not is found.
 #   scripts/test_headers.sh [INCLUDE_DIR]     only the check, of the headers in that folder
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -10,7 +10,8 @@ trap 'rm -rf "$work"' EXIT
 
 headers=$(cd "$include" && echo ingot/*.h)
 for header in $headers; do echo "#include \"$header\""; done >"$work/all.c"
-# Other compilers know no __attribute__: without __GNUC__, the headers that are the compiler's own and libc's ask for none of ours.
+# Other compilers know no __attribute__: without __GNUC__, the headers that are the compiler's own
+# and libc's ask for none of ours.
 cat >"$work/plain.c" <<'END'
 #include <stdbool.h>
 #include <stddef.h>

@@ -83,6 +83,7 @@ done
 readelf -W --dyn-syms "$prefix/$libdir/libingot_runtime.so" | awk '$7 != "UND" && $5 == "GLOBAL" {print $8}' >"$work/exports"
 others=$(grep -vE '^(ingot_[a-z_]+@@)?INGOT_[0-9]+\.[0-9]+$' "$work/exports" || true)
 [ -z "$others" ] || { echo "libingot_runtime.so exports $others" && exit 1; }
-# A program says which version it needs of each function, so that the loader refuses an older library.
+# A program says which version it needs of each function, so that the loader refuses an older
+# library.
 readelf -W --dyn-syms "$work/interface" | grep -q 'ingot_session_open@INGOT_0.1' ||
   { echo "a program does not name the version of the functions that it calls" && exit 1; }

@@ -9,7 +9,8 @@ For every CASE
   CASE/grad.N          gradients of floating arguments, and
   CASE/grad.NAME       of parameters: of the sum of the results, each element weighted by the cosine of its number
   CASE/after.NAME      buffers that the call changed
-Modules train unless the case says otherwise. tests/golden/layer_cases_test.cpp has the same cases. Needs PyTorch 2.14; no test does.
+Modules train unless the case says otherwise. tests/golden/layer_cases_test.cpp has the same cases.
+Needs PyTorch 2.14; no test does.
 """
 import sys
 import warnings

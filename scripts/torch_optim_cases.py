@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What PyTorch's optimizers, schedulers, averages and clipping compute: optim.safetensors of tests/golden/nn.tar.xz.
+"""What PyTorch's optimizers, schedulers, averages and clipping compute: optim.safetensors of
+tests/golden/nn.tar.xz.
 
     torch_optim_cases.py OUT.safetensors
 

@@ -3,8 +3,8 @@
 #define INGOT_ABI_H
 #include <stdint.h>
 
-/* Before functions that a library shows. Also right inside a library compiled with hidden visibility; a compiler that has no such word
- * shows them without one. */
+/* Before functions that a library shows. Also right inside a library compiled with hidden
+ * visibility; a compiler that has no such word shows them without one. */
 #if defined(__GNUC__) || defined(__clang__)
 #define INGOT_EXPORT __attribute__((visibility("default")))
 #else

@@ -54,8 +54,9 @@ typedef struct ingot_value_info {
 
 /* The functions of this part that name no entry point are about the first one. */
 INGOT_EXPORT const char* ingot_model_name(void);
-/* What these functions read, for programs that read the library's file without loading it: the address of an ingot_program
- * (src/model/program.h), which says its version first. It may change with any version of Ingot. */
+/* What these functions read, for programs that read the library's file without loading it: the
+ * address of an ingot_program (src/model/program.h), which says its version first. It may change
+ * with any version of Ingot. */
 extern INGOT_EXPORT const struct ingot_program* const ingot_model_table;
 INGOT_EXPORT size_t ingot_model_input_count(void);
 INGOT_EXPORT size_t ingot_model_output_count(void);
@@ -77,7 +78,8 @@ INGOT_EXPORT AOTIRuntimeError ingot_model_level_used(const char** level);
 INGOT_EXPORT AOTIRuntimeError ingot_model_constant_sizes(size_t k, int32_t* rank, const int64_t** sizes);
 /* The file beside the library that its weights are in; null where there is none. */
 INGOT_EXPORT const char* ingot_model_weights_file(void);
-/* Where that file is instead, for who has it under another path: before the first container. The path is copied. */
+/* Where that file is instead, for who has it under another path: before the first container. The
+ * path is copied. */
 INGOT_EXPORT AOTIRuntimeError ingot_model_set_weights_file(const char* path);
 
 /* ---- entry points: functions of one library over one set of constants, such as prefill and
@@ -121,8 +123,8 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_get_draw(AOTInductorModelContainer
  * AOTI_RUNTIME_CHECK_INPUTS is 0. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle container, bool enabled);
 
-/* ---- a container's constants, by internal name, without C++: two sets, of which one is active (runs use it); `inactive` names the
- * other. ingot/aoti.h calls a set a buffer. */
+/* ---- a container's constants, by internal name, without C++: two sets, of which one is active
+ * (runs use it); `inactive` names the other. ingot/aoti.h calls a set a buffer. */
 
 /* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's.
  * Their storages may be of any size: the elements alone are copied. */
@@ -158,9 +160,10 @@ INGOT_EXPORT bool ingot_tensor_is_own(void);
 
 /* ---- what a run of an entry point would be, without it */
 
-/* The values that inputs give to the symbols: `values` has room for all of them, and the first `decided` are set; the others are
- * decided by the run. Sizes, ranges and guards are checked as a run does. Of the elements those of numbers alone are read: the data of
- * other inputs may be null. */
+/* The values that inputs give to the symbols: `values` has room for all of them, and the first
+ * `decided` are set; the others are decided by the run. Sizes, ranges and guards are checked as
+ * a run does. Of the elements those of numbers alone are read: the data of other inputs may be
+ * null. */
 INGOT_EXPORT AOTIRuntimeError ingot_entry_symbol_values(size_t entry, const ingot_tensor_info* inputs, size_t input_count,
                                                         int64_t* values, size_t* decided);
 

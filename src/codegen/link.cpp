@@ -125,7 +125,8 @@ std::string run_lld(const std::vector<std::string>& arguments) {
   std::thread([&] { result = lld::lldMain(argv, out, err, {{lld::Gnu, &lld::elf::link}}); }).join();
   usable = result.canRunAgain;
   if (result.retCode == 0) return {};
-  // It writes to pages of the file, and where one of them has no place on the disk, that is a signal.
+  // It writes to pages of the file, and where one of them has no place on the disk, that is a
+  // signal.
   if (errors.empty() && result.retCode == 128 + SIGBUS) return text(std::strerror(ENOSPC), ", or the disk failed");
   while (!errors.empty() && errors.back() == '\n') errors.pop_back();
   return errors.empty() ? text("the linker failed with status ", result.retCode) : errors;

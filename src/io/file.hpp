@@ -73,9 +73,9 @@ class PendingFile {
 // Writes all bytes to a descriptor; user error naming `what` that is.
 void write_to(int descriptor, std::string_view bytes, const char* what);
 
-// Bytes under a path that this process alone can open, which go with the value, and with the process
-// however that ends: a file without a name in the system's temporary folder, or in memory where that
-// folder has none such or forbids execution. User error where there is no room.
+// Bytes under a path that this process alone can open, which go with the value, and with the
+// process however that ends: a file without a name in the system's temporary folder, or in memory
+// where that folder has none such or forbids execution. User error where there is no room.
 class AnonymousFile {
  public:
   AnonymousFile(std::string_view bytes, const std::string& what);

@@ -29,8 +29,8 @@ class ForkMark {
   ForkMark(const ForkMark&) = delete;
   ForkMark& operator=(const ForkMark&) = delete;
 
-  // Is what the mark is beside sound in this process? In a fork `was_idle` says so, once: one thread
-  // asks it, the others wait.
+  // Is what the mark is beside sound in this process? In a fork `was_idle` says so, once: one
+  // thread asks it, the others wait.
   template <class WasIdle>
   bool is_sound(WasIdle was_idle) {
     if (!word_) return true;

@@ -244,7 +244,8 @@ TEST_F(CommandLine, ModelsOfAPackageAreNamedWithAnOption) {
   expect_in("name one of them (--model): ", ingot("graph " + golden("entries/lm.pt2")).err);
 }
 
-// A library for another machine is read from its file, and says there what it says when it is loaded.
+// A library for another machine is read from its file, and says there what it says when it is
+// loaded.
 TEST_F(CommandLine, LibrariesOfEveryMachineAreInspected) {
   const std::string here =
 #ifdef __x86_64__

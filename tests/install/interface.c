@@ -1,5 +1,6 @@
-/* The functions of ingot/ingot.h from C, against an installation (scripts/test_install.sh): what only a program that is linked with
- * libingot_runtime.so can show. Says what is wrong, and which line found it.
+/* The functions of ingot/ingot.h from C, against an installation (scripts/test_install.sh): what
+ * only a program that is linked with libingot_runtime.so can show. Says what is wrong, and which
+ * line found it.
  *   interface VERSION MODEL.so PACKAGE.pt2      the model: the golden mlp with the metadata version=3; a package of it */
 #include <ingot/ingot.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ static void options(const char* model) {
   ingot_session_close(s);
   o.size = 0;
   REFUSED(ingot_session_open(model, &o, &s), "size: expected sizeof(ingot_options)");
-  /* A header with more fields than the library knows: nothing is lost while they have their defaults. */
+  /* A header with more fields than the library knows: nothing is lost while they have their
+   * defaults. */
   struct {
     ingot_options known;
     int64_t later;

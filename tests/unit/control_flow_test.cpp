@@ -17,6 +17,7 @@
 #include "op/function.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
+#include "support/traced_checks.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -24,41 +25,6 @@ namespace {
 class ControlFlow : public NoLeaks {};
 
 Tensor count(const Shape& sizes) { return (arange(sizes.product()).to(float64).view(sizes) + 1) * 0.3; }
-
-TensorList run_graph(const Graph& g, const TensorList& in) {
-  TensorList out;
-  for (const Value& v : Interpreter(g).run(Values(in.begin(), in.end()))) out.push_back(v.tensor());
-  return out;
-}
-void expect_equal(const TensorList& want, const TensorList& got) {
-  ASSERT_EQ(want.size(), got.size());
-  for (std::size_t k = 0; k < want.size(); k++) {
-    EXPECT_EQ(want[k].sizes(), got[k].sizes());
-    const auto a = want[k].to_vector<double>(), b = got[k].to_vector<double>();
-    for (std::size_t i = 0; i < a.size(); i++)
-      EXPECT_NEAR(a[i], b[i], 1e-12 * (1 + std::abs(a[i]))) << "result " << k << " element " << i;
-  }
-}
-
-// The traced program, plain and functionalized, on inputs it was not traced with.
-void expect_traced(const TensorFunction& f, const TensorList& examples, const std::vector<TensorList>& inputs) {
-  for (const TensorFunction& g : {f, functionalize(f)}) {
-    const Traced t = trace(g, examples);
-    verify(t.graph);
-    for (const TensorList& in : inputs) expect_equal(f(in), run_graph(t.graph, in));
-  }
-}
-// Gradients of the sum of all results, eager against traced: the backward is part of the graph.
-void expect_gradients(const TensorFunction& f, const TensorList& examples, const std::vector<TensorList>& inputs) {
-  const TensorFunction gradients = [&](const TensorList& in) {
-    TensorList x;
-    for (const Tensor& t : in) x.push_back(t.detach().requires_grad_());
-    Tensor total;
-    for (const Tensor& y : f(x)) total = total.defined() ? total + y.sin().sum() : y.sin().sum();
-    return grad({total}, x, {}, {.allow_unused = false});
-  };
-  expect_traced(gradients, examples, inputs);
-}
 
 TensorList choose(const TensorList& in) {
   return cond(

@@ -82,7 +82,8 @@ TEST(CoreOps, EveryDefinitionMakesItsResultsOneWay) {
   for (const Op* o : all_ops()) {
     const OpDef& d = *o->def;
     const int ways = (d.kernel != nullptr) + (d.body != nullptr) + (d.view.geometry != nullptr);
-    // A node that is a program may have a kernel beside it for speed (AttentionKernel.EqualsItsProgram).
+    // A node that is a program may have a kernel beside it for speed
+    // (AttentionKernel.EqualsItsProgram).
     const bool both = d.kernel && d.body && !o->comes_apart() && !d.lower;
     EXPECT_EQ(ways, both ? 2 : 1) << o->name;
     EXPECT_EQ(d.kernel != nullptr, d.meta != nullptr) << o->name;

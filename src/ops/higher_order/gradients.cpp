@@ -36,8 +36,8 @@ Args part(Args args, std::size_t from, std::size_t count) { return args.subspan(
 void append(Values& to, Args from) { to.insert(to.end(), from.begin(), from.end()); }
 
 // A call that the tape makes. What is on the tape are values: a vmap that is running has no part in
-// them, as it would have in a call of a program, whose functions may bring its tensors along. It has
-// where a gradient is vmapped over.
+// them, as it would have in a call of a program, whose functions may bring its tensors along. It
+// has where a gradient is vmapped over.
 TensorList call_of_tape(const Op& op, const Values& args) {
   ThreadState& state = thread_state();
   bool batched = false;
