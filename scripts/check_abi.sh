@@ -62,7 +62,7 @@ for my $d (@declarations) {
   } elsif ($d =~ /^(?:typedef )?enum ?(\w*) ?\{(.*)\} ?(\w*)$/) {
     print line(join " ", "  enumeration", grep { $_ } $3 || $1);
     print "  printf(\"    %s = %lld\\n\", \"$_\", (long long)$_);\n" for $2 =~ /(\w+)(?: = [^,]*)?(?:,|\s*$)/g;
-  } elsif ($d =~ /^typedef/) {
+  } elsif ($d =~ /^typedef/ || $d =~ /^extern [^()]*$/) {
     print line("  $d");
   } elsif ($d =~ /^(.*?)(\w+)\((.*)\)$/) {
     my ($result, $name, $given) = ($1, $2, $3);
@@ -76,9 +76,9 @@ for my $d (@declarations) {
 print "  return 0;\n}\n";
 END
 
-# Names that a library shows, with the versions that it gives them.
+# Names that a library shows, with the versions that it gives them; these are objects, too.
 exports() {
-  readelf -W --dyn-syms "$1" | awk '$7 != "UND" && ($5 == "GLOBAL" || $5 == "WEAK") && $4 != "OBJECT" {print "  " $8}' | LC_ALL=C sort
+  readelf -W --dyn-syms "$1" | awk '$7 != "UND" && ($5 == "GLOBAL" || $5 == "WEAK") && ($4 != "OBJECT" || $8 ~ /^ingot_/) {print "  " $8}' | LC_ALL=C sort
 }
 
 {
