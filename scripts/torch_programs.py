@@ -304,8 +304,9 @@ def judge_export(p):
 
 
 def wrong_results(eager, exported):
-    """What an exported program returns or leaves in its inputs that is another than eagerly: sizes and numbers. An export knows
-    neither which inputs share memory nor that one has changed its looks, and does not say so."""
+    """What an exported program returns or leaves in its inputs that is another than eagerly: sizes
+    and numbers. An export knows neither which inputs share memory nor that one has changed its
+    looks, and does not say so."""
     for (name, fact, want), (_, found_fact, have) in zip(eager.seen, exported.seen):
         of_type = lambda f: re.match(r"torch\.\w+\[[^\]]*\]", f).group()
         if of_type(fact) != of_type(found_fact):
