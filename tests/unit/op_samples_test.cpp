@@ -76,7 +76,7 @@ void check_symbolic(const Sample& s) {
 
 // ---- gradients
 // A tensor's numbers as doubles, complex as pairs: Re(conj(g)·v) is then a plain dot product.
-std::vector<double> numbers(const Tensor& t) {
+std::vector<double> doubles_of(const Tensor& t) {
   Tensor dense = make_tensor(Geometry::contiguous(t.sizes(), t.dtype()));
   copy_elements(dense, t);
   const auto n = static_cast<std::size_t>(dense.numel().value()) * (t.is_complex() ? 2 : 1);
@@ -90,7 +90,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 Tensor shifted(const Tensor& t, const Tensor& direction, double by) {
   Tensor r = make_tensor(Geometry::contiguous(t.sizes(), t.dtype()));
   copy_elements(r, t);
-  const std::vector<double> d = numbers(direction);
+  const std::vector<double> d = doubles_of(direction);
   for (std::size_t i = 0; i < d.size(); i++) r.data<double>()[i] += by * d[i];
   return r;
 }
@@ -115,7 +115,7 @@ TensorList directions_like(const TensorList& l, uint64_t seed) {
 using Function = std::function<TensorList(const TensorList&)>;  // double tensors to double tensors
 double weighted_sum(const TensorList& outs, const TensorList& weights) {
   double s = 0;
-  for (std::size_t k = 0; k < outs.size(); k++) s += dot(numbers(outs[k]), numbers(weights[k]));
+  for (std::size_t k = 0; k < outs.size(); k++) s += dot(doubles_of(outs[k]), doubles_of(weights[k]));
   return s;
 }
 // d/dt of Σ weights·f(x + t·v) at 0 by central differences.
@@ -131,7 +131,7 @@ double numeric(const Function& f, const TensorList& x, const TensorList& v, cons
 double analytic(const TensorList& grads, const TensorList& v) {
   double s = 0;
   for (std::size_t i = 0; i < v.size(); i++)
-    if (grads[i].defined()) s += dot(numbers(grads[i]), numbers(v[i]));
+    if (grads[i].defined()) s += dot(doubles_of(grads[i]), doubles_of(v[i]));
   return s;
 }
 void expect_close(double got, double want, double scale, const std::string& what) {
