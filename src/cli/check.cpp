@@ -148,7 +148,8 @@ std::function<Execute(Program&)> compiles(const CheckVerb& o) {
     return [options](Program&) -> Execute {
       return [options](Program& p, Args inputs) { return run_differentiable(p, inputs, options); };
     };
-  if (o.runner.empty()) return [options](Program& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
+  if (o.runner.empty())
+    return [options](Program& p) { return executes(std::make_shared<const CompiledProgram>(p, options, &kPlainWords)); };
   return [options, command = o.runner](Program& p) {
     return executes(std::make_shared<const ExternalProgram>(p, options, command));
   };
@@ -163,7 +164,7 @@ void check_library(CheckVerb& o) {
                                "a compiled model is checked against its program: ingot check MODEL.so --against MODEL.pt2");
   if (!o.suite.empty() || o.compiled || o.check.gradients)
     throw CLI::ValidationError("check", "of a compiled model takes neither --suite, --compiled nor --grad");
-  const auto compiled = std::make_shared<const CompiledProgram>(o.model);
+  const auto compiled = std::make_shared<const CompiledProgram>(o.model, &kPlainWords);
   if (!o.data.empty()) {
     o.check.prepare = [compiled](Program&) { return executes(compiled); };
     o.model = o.against;

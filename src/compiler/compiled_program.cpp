@@ -23,7 +23,7 @@ std::string library_in(const TemporaryFolder& folder) { return folder.path() + "
 
 }  // namespace
 
-CompiledProgram::CompiledProgram(Program& program, const CompileOptions& options) {
+CompiledProgram::CompiledProgram(Program& program, const CompileOptions& options, const FailureWords* words) : words_(words) {
   const TemporaryFolder folder;
   compile(program, library_in(folder), options);
   library_ = ModelLibrary::load(library_in(folder));
@@ -31,7 +31,7 @@ CompiledProgram::CompiledProgram(Program& program, const CompileOptions& options
 
 Values CompiledProgram::run(Program& program, Args inputs, std::size_t entry) const {
   const GradModeGuard no_grad(false);
-  RunnerOptions options{.words = &kPlainWords};
+  RunnerOptions options{.words = words_};
   if (entry > 0) options.entry = program.entries.at(entry).name;
   ModelContainerRunner runner(library_, options);
   library_->require_own("a comparison with its program");

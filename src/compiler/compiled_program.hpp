@@ -12,9 +12,11 @@ namespace ingot {
 // A program as a library that is loaded. The file is gone once it is: nothing is left behind.
 class CompiledProgram {
  public:
-  explicit CompiledProgram(Program& program, const CompileOptions& options = {});
+  // `words`: what a failure of a run is said in; null: PyTorch's words.
+  explicit CompiledProgram(Program& program, const CompileOptions& options = {}, const FailureWords* words = nullptr);
   // A library that is there already.
-  explicit CompiledProgram(const std::string& library) : library_(ModelLibrary::load(library)) {}
+  explicit CompiledProgram(const std::string& library, const FailureWords* words = nullptr)
+      : library_(ModelLibrary::load(library)), words_(words) {}
 
   // Runs an entry point in a container of its own on the inputs that `program.run` takes, and
   // leaves behind what that would: new values of inputs and buffers in them, and the random stream
@@ -23,6 +25,7 @@ class CompiledProgram {
 
  private:
   std::shared_ptr<const ModelLibrary> library_;
+  const FailureWords* words_;
 };
 
 // ---- I114 to I117

@@ -195,12 +195,11 @@ Inputs backward_inputs(const Call& c) {
 
 // ---- as a program
 
-// The inputs in the type of sums, and the steps from them to the output.
+// The inputs in the type that sums have, and the steps from them to the output.
 struct Steps {
   Tensor q, k, v, mask;
   double scale;
-  explicit Steps(const Inputs& in) : scale(in.scale) {
-    const DType high = sums_of(in.q.dtype());
+  Steps(const Inputs& in, DType high) : scale(in.scale) {
     q = in.q.to(high), k = in.k.to(high), v = in.v.to(high);
     if (in.is_causal) mask = causal_mask(in.rows(), in.keys(), high, q.device());
     else if (in.mask.defined()) mask = in.mask.to(high);
@@ -215,13 +214,17 @@ Tensor sum_of_rows(const Tensor& t) { return aten<"sum.dim_IntList">(t, Shape{-1
 Tensor turned(const Tensor& t) { return t.transpose(-2, -1); }
 
 Value fused(const Call& c) {
-  const Steps f(forward_inputs(c));
+  const Steps f(forward_inputs(c), sums_of(c.tensor(0).dtype()));
   const Tensor scores = f.scores(), lse = aten<"logsumexp">(scores, Shape{-1});
   return TensorList{in_order(matmul(weights_of(scores), f.v).to(c.tensor(0).dtype()), order_of(c.tensor(0))),
                     lse.transpose(1, 2).contiguous().transpose(1, 2)};
 }
+// In double: where gradients cancel (a bias of the keys has none) float would leave noise that an
+// optimizer which divides by the gradient's size makes visible.
+constexpr DType kBackward = DType::f64;
+
 Value fused_backward(const Call& c) {
-  const Steps f(backward_inputs(c));
+  const Steps f(backward_inputs(c), kBackward);
   const DType dtype = c.tensor(1).dtype();
   const Tensor grad = c.tensor(0).to(f.q.dtype()), p = weights_of(f.scores()), of_p = matmul(grad, turned(f.v));
   const Tensor of_scores = aten<"_softmax_backward_data">(of_p, p, -1, p.dtype()) * f.scale;
@@ -246,7 +249,7 @@ Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.def
 // Below, x_… is the gradient of …, beginning with those of the three results. All of it are
 // differentiable ops, so there are gradients of any order.
 void fused_backward_vjp(Vjp& v) {
-  const Steps f(inputs_of(v.saved(1), v.saved(2), v.saved(3), v.arg(7), v.saved(8), v.arg(9)));
+  const Steps f(inputs_of(v.saved(1), v.saved(2), v.saved(3), v.arg(7), v.saved(8), v.arg(9)), kBackward);
   const DType high = f.q.dtype();
   const auto given = [&](int k) { return v.grad(k).defined() ? v.grad(k).to(high) : Tensor(); };
   const Tensor x_query = given(0), x_key = given(1), x_value = given(2), g = v.saved(0).to(high);
@@ -369,16 +372,14 @@ void fused_kernel(const Call& c, std::span<const Tensor> r) {
   });
 }
 void fused_backward_kernel(const Call& c, std::span<const Tensor> r) {
-  on_floating(c.tensor(1).dtype(), c.op.schema.name, [&]<class T>(T) {
-    const Inputs inputs = backward_inputs(c);
-    const KernelInputs<T> in(inputs);
-    const Matrices<T> grad(c.tensor(0), {inputs.batches, inputs.heads, inputs.rows(), inputs.v.size(3)});
-    const Matrices<T> of[] = {Matrices<T>(r[0]), Matrices<T>(r[1]), Matrices<T>(r[2])};
-    in.run(in.attention.batches * in.attention.heads, [&](int64_t begin, int64_t end, void* scratch) {
-      kernels::attention_backward(in.attention, grad.read(), of[0].heads(), of[1].heads(), of[2].heads(), begin, end, scratch);
-    });
-    for (const Matrices<T>& m : of) m.finish();
+  const Inputs inputs = backward_inputs(c);
+  const KernelInputs<double> in(inputs);
+  const Matrices<double> grad(c.tensor(0), {inputs.batches, inputs.heads, inputs.rows(), inputs.v.size(3)});
+  const Matrices<double> of[] = {Matrices<double>(r[0]), Matrices<double>(r[1]), Matrices<double>(r[2])};
+  in.run(in.attention.batches * in.attention.heads, [&](int64_t begin, int64_t end, void* scratch) {
+    kernels::attention_backward(in.attention, grad.read(), of[0].heads(), of[1].heads(), of[2].heads(), begin, end, scratch);
   });
+  for (const Matrices<double>& m : of) m.finish();
 }
 
 constexpr OpDef kOps[] = {
