@@ -5,8 +5,9 @@
 // T is float or double. A row in which nothing takes part (all its scores are -inf) has weights of
 // zero and a logsumexp of -inf. Sums of a row are carried in double; every result is summed in an
 // order fixed by the sizes, the strides and the CPU, so any split over threads gives the same bits.
+// The gradient of the keys is summed in double.
 //
-// Requires: sizes >= 0; results overlap nothing; scratch of at least attention_scratch_bytes,
+// Requires: sizes >= 0; results overlap nothing; scratch of at least …_scratch_bytes,
 // 64-byte aligned, one for each call that runs at the same time. Owns nothing, allocates nothing.
 #pragma once
 #include <cstdint>
@@ -32,6 +33,8 @@ struct Attention {
 
 template <class T>
 int64_t attention_scratch_bytes(const Attention<T>& a);
+template <class T>
+int64_t attention_backward_scratch_bytes(const Attention<T>& a);
 
 // Work is cut into tasks, of which a call does [begin, end): some rows of one head.
 template <class T>

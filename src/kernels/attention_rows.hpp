@@ -114,17 +114,20 @@ INGOT_INLINE void softmax_row(T* x, const T* mask, int64_t mask_col, int64_t n, 
   if (logsumexp) *logsumexp = static_cast<T>(static_cast<double>(top) + std::log(total));
 }
 
-// grad[0, n) := the gradient of the scores from that of the weights, zeros behind it up to `all`.
-// The mean that is taken off is of the weights as they are, whose sum is one but for rounding: so
-// the gradients of a row add up to zero, and what they cancel in (a bias of the keys) is no more
-// than their own rounding.
+// grad[0, n) := the gradient of the scores from that of the weights, zeros behind it up to `all`;
+// `wide`, which may be `grad`, is the same before it is rounded. The mean that is taken off is of
+// the weights as they are, whose sum is one but for rounding, and everything is in double: so the
+// gradients of a row add up to zero.
 template <class T>
-INGOT_INLINE void through_softmax_row(const T* weights, T* grad, int64_t n, int64_t all, T scale) {
-  const double sum = sum_of_row(n, [&](int64_t i) { return weights[i]; });
-  const double product = sum_of_row(n, [&](int64_t i) { return weights[i] * grad[i]; });
-  const T mean = static_cast<T>(sum > 0 ? product / sum : 0);
-  for (int64_t i = 0; i < n; ++i) grad[i] = (grad[i] - mean) * weights[i] * scale;
-  for (int64_t i = n; i < all; ++i) grad[i] = T(0);
+INGOT_INLINE void through_softmax_row(const T* weights, T* grad, double* wide, int64_t n, int64_t all, T scale) {
+  const auto weight = [&](int64_t i) { return static_cast<double>(weights[i]); };
+  const double sum = sum_of_row(n, weight);
+  const double product = sum_of_row(n, [&](int64_t i) { return weight(i) * static_cast<double>(grad[i]); });
+  const double mean = sum > 0 ? product / sum : 0, factor = static_cast<double>(scale);
+  for (int64_t i = 0; i < n; ++i) wide[i] = (static_cast<double>(grad[i]) - mean) * weight(i) * factor;
+  for (int64_t i = n; i < all; ++i) wide[i] = 0;
+  if constexpr (sizeof(T) < sizeof(double))
+    for (int64_t i = 0; i < all; ++i) grad[i] = static_cast<T>(wide[i]);
 }
 
 }  // namespace ingot::kernels::detail

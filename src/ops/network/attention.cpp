@@ -1,6 +1,7 @@
 // Scaled dot product attention: softmax(q kᵀ · scale + mask) v over the last two dims.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -195,11 +196,12 @@ Inputs backward_inputs(const Call& c) {
 
 // ---- as a program
 
-// The inputs in the type that sums have, and the steps from them to the output.
+// The inputs in the type of sums, and the steps from them to the output.
 struct Steps {
   Tensor q, k, v, mask;
   double scale;
-  Steps(const Inputs& in, DType high) : scale(in.scale) {
+  explicit Steps(const Inputs& in) : scale(in.scale) {
+    const DType high = sums_of(in.q.dtype());
     q = in.q.to(high), k = in.k.to(high), v = in.v.to(high);
     if (in.is_causal) mask = causal_mask(in.rows(), in.keys(), high, q.device());
     else if (in.mask.defined()) mask = in.mask.to(high);
@@ -214,22 +216,23 @@ Tensor sum_of_rows(const Tensor& t) { return aten<"sum.dim_IntList">(t, Shape{-1
 Tensor turned(const Tensor& t) { return t.transpose(-2, -1); }
 
 Value fused(const Call& c) {
-  const Steps f(forward_inputs(c), sums_of(c.tensor(0).dtype()));
+  const Steps f(forward_inputs(c));
   const Tensor scores = f.scores(), lse = aten<"logsumexp">(scores, Shape{-1});
   return TensorList{in_order(matmul(weights_of(scores), f.v).to(c.tensor(0).dtype()), order_of(c.tensor(0))),
                     lse.transpose(1, 2).contiguous().transpose(1, 2)};
 }
-// In double: where gradients cancel (a bias of the keys has none) float would leave noise that an
-// optimizer which divides by the gradient's size makes visible.
-constexpr DType kBackward = DType::f64;
-
+// As the kernel does: the gradients of a row of scores add up to zero, and those of the keys, where
+// a bias of all of them cancels, are of doubles.
 Value fused_backward(const Call& c) {
-  const Steps f(backward_inputs(c), kBackward);
-  const DType dtype = c.tensor(1).dtype();
-  const Tensor grad = c.tensor(0).to(f.q.dtype()), p = weights_of(f.scores()), of_p = matmul(grad, turned(f.v));
-  const Tensor of_scores = aten<"_softmax_backward_data">(of_p, p, -1, p.dtype()) * f.scale;
+  const Steps f(backward_inputs(c));
+  const DType dtype = c.tensor(1).dtype(), high = f.q.dtype();
+  const Tensor grad = c.tensor(0).to(high), p = weights_of(f.scores());
+  const Tensor wide = p.to(DType::f64), of_p = matmul(grad, turned(f.v)).to(DType::f64);
+  const Tensor sum = aten<"clamp_min">(sum_of_rows(wide), std::numeric_limits<double>::min());
+  const Tensor of_scores = (of_p - sum_of_rows(of_p * wide) / sum) * wide * f.scale;
   const auto result = [&](const Tensor& t) { return in_order(t.to(dtype), heads_inside()); };
-  return TensorList{result(matmul(of_scores, f.k)), result(matmul(turned(of_scores), f.q)), result(matmul(turned(p), grad))};
+  return TensorList{result(matmul(of_scores.to(high), f.k)), result(matmul(turned(of_scores), f.q.to(DType::f64))),
+                    result(matmul(turned(p), grad))};
 }
 void fused_vjp(Vjp& v) {
   if (!v.grad().defined()) return;
@@ -249,7 +252,7 @@ Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.def
 // Below, x_… is the gradient of …, beginning with those of the three results. All of it are
 // differentiable ops, so there are gradients of any order.
 void fused_backward_vjp(Vjp& v) {
-  const Steps f(inputs_of(v.saved(1), v.saved(2), v.saved(3), v.arg(7), v.saved(8), v.arg(9)), kBackward);
+  const Steps f(inputs_of(v.saved(1), v.saved(2), v.saved(3), v.arg(7), v.saved(8), v.arg(9)));
   const DType high = f.q.dtype();
   const auto given = [&](int k) { return v.grad(k).defined() ? v.grad(k).to(high) : Tensor(); };
   const Tensor x_query = given(0), x_key = given(1), x_value = given(2), g = v.saved(0).to(high);
@@ -347,14 +350,14 @@ struct KernelInputs {
                  v.read(),
                  mask ? mask->read() : kernels::Heads<const T>{}};
   }
-  // f(begin, end, scratch) for tasks of so many multiplications each.
+  // f(begin, end, scratch) for the tasks, each with so many bytes of its own.
   template <class F>
-  void run(int64_t tasks, const F& f) const {
+  void run(int64_t tasks, int64_t bytes, const F& f) const {
     const kernels::Attention<T>& a = attention;
     const int64_t all = a.batches * a.heads * a.rows * a.keys * (a.embed + a.value_embed);
     const int64_t work = std::max<int64_t>(1, all / std::max<int64_t>(1, tasks));
     parallel_for(0, tasks, std::max<int64_t>(1, 65536 / work), [&](int64_t begin, int64_t end) {
-      const Scratch scratch(kernels::attention_scratch_bytes(a));
+      const Scratch scratch(bytes);
       f(begin, end, scratch.get());
     });
   }
@@ -364,22 +367,27 @@ void fused_kernel(const Call& c, std::span<const Tensor> r) {
   on_floating(c.tensor(0).dtype(), c.op.schema.name, [&]<class T>(T) {
     const KernelInputs<T> in(forward_inputs(c));
     const Matrices<T> out(r[0]), lse(r[1]);
-    in.run(kernels::attention_tasks(in.attention), [&](int64_t begin, int64_t end, void* scratch) {
-      kernels::attention(in.attention, out.heads(), lse.heads(), begin, end, scratch);
-    });
+    in.run(kernels::attention_tasks(in.attention), kernels::attention_scratch_bytes(in.attention),
+           [&](int64_t begin, int64_t end, void* scratch) {
+             kernels::attention(in.attention, out.heads(), lse.heads(), begin, end, scratch);
+           });
     out.finish();
     lse.finish();
   });
 }
 void fused_backward_kernel(const Call& c, std::span<const Tensor> r) {
-  const Inputs inputs = backward_inputs(c);
-  const KernelInputs<double> in(inputs);
-  const Matrices<double> grad(c.tensor(0), {inputs.batches, inputs.heads, inputs.rows(), inputs.v.size(3)});
-  const Matrices<double> of[] = {Matrices<double>(r[0]), Matrices<double>(r[1]), Matrices<double>(r[2])};
-  in.run(in.attention.batches * in.attention.heads, [&](int64_t begin, int64_t end, void* scratch) {
-    kernels::attention_backward(in.attention, grad.read(), of[0].heads(), of[1].heads(), of[2].heads(), begin, end, scratch);
+  on_floating(c.tensor(1).dtype(), c.op.schema.name, [&]<class T>(T) {
+    const Inputs inputs = backward_inputs(c);
+    const KernelInputs<T> in(inputs);
+    const Matrices<T> grad(c.tensor(0), {inputs.batches, inputs.heads, inputs.rows(), inputs.v.size(3)});
+    const Matrices<T> of[] = {Matrices<T>(r[0]), Matrices<T>(r[1]), Matrices<T>(r[2])};
+    in.run(in.attention.batches * in.attention.heads, kernels::attention_backward_scratch_bytes(in.attention),
+           [&](int64_t begin, int64_t end, void* scratch) {
+             kernels::attention_backward(in.attention, grad.read(), of[0].heads(), of[1].heads(), of[2].heads(), begin, end,
+                                         scratch);
+           });
+    for (const Matrices<T>& m : of) m.finish();
   });
-  for (const Matrices<double>& m : of) m.finish();
 }
 
 constexpr OpDef kOps[] = {
