@@ -270,7 +270,8 @@ def transform_of(way):
 
 
 def judge_export(p):
-    """Exported at the first sizes, with those that are open as Dims, and run at all of them."""
+    """Exported at the first sizes, with those that are open as Dims, made functional, which is what
+    AOTInductor compiles, and run at all of them."""
 
     class Module(torch.nn.Module):
         def __init__(self):
@@ -287,7 +288,8 @@ def judge_export(p):
         shapes.append({d: dims.setdefault(n, torch.export.Dim("n%d" % (-1 - n))) for d, n in enumerate(sizes) if n < 0})
     try:
         inputs = tuple(make_inputs(p, p["runs"][0]["sizes"], False, False)[2])
-        exported = torch.export.export(Module(), inputs, dynamic_shapes=(tuple(shapes),)).module()
+        exported = torch.export.export(Module(), inputs, dynamic_shapes=(tuple(shapes),))
+        exported = exported.run_decompositions().module()
     except Exception as e:
         return "refuses", said(e)
     for run in p["runs"]:
