@@ -11,12 +11,13 @@ namespace {
 
 class RegionFinder {
  public:
-  explicit RegionFinder(const Graph& g) : graph_(g), inside_(g.nodes().size(), kNone) {}
+  explicit RegionFinder(const Graph& g) : graph_(g) {}
 
   // Stops at the first fault.
   VmapFault run() {
     const auto& nodes = graph_.nodes();
     if (std::ranges::none_of(nodes, [](const auto& n) { return n->kind == NodeKind::vmap; })) return {};
+    inside_.assign(nodes.size(), kNone);
     for (const auto& n : nodes)
       if (std::string f = place(*n); !f.empty()) return {n.get(), std::move(f)};
     if (!open_.empty()) return {nodes[static_cast<std::size_t>(open_.back())].get(), "the vmap that it begins does not end"};
