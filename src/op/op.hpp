@@ -93,7 +93,8 @@ struct OpDef {
   std::string_view schema;
   Form form = Form::external;
 
-  // How results are made: one of
+  // How results are made: one of (of a node that is a program and too slow eagerly the first two:
+  // eager calls on the CPU run the kernel, all else the program)
   //   meta + kernel   the shape rule, then a function that fills the allocated results (never called on fakes)
   //   body            a program of other ops. Form::composite: comes apart before any layer. Any other form: the op is a
   //                   node of its own (own vjp, own listing) and the body runs at the kernel layer, on fakes too
