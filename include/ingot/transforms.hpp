@@ -92,6 +92,9 @@ struct FunctionalizeOptions {
   // For export: a conversion (`to` and its like) is always a copy, dropout stays an op where
   // composites are kept, and what either of them makes takes no writes.
   bool exporting = false;
+  // Whether anybody counts the writes to an argument. If not, one that looks afterwards as it did
+  // before is left alone, whatever in-place views it went through.
+  bool counts_writes = true;
 };
 
 // The function runs `f` on functional tensors and then, in this order: writes what `f` wrote into

@@ -29,7 +29,7 @@ TensorList lying_apart(const TensorList& examples) {
 }  // namespace
 
 Program function_program(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open) {
-  Traced traced = trace(functionalize(f), lying_apart(examples),
+  Traced traced = trace(functionalize(f, {.counts_writes = false}), lying_apart(examples),
                         {.open = open, .decompositions = &core_decompositions(), .keep_loops = true});
   Program p;
   p.name = "model";

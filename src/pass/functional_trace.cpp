@@ -134,7 +134,7 @@ Values run_functional(const std::function<Values(const Values&)>& f, Values inpu
       if (v.is_tensor()) out.push_back(v.tensor());
     return out;
   };
-  const TensorList out = functionalize(over_tensors)(tensors);
+  const TensorList out = functionalize(over_tensors, {.counts_writes = false})(tensors);
   std::size_t next = 0;
   for (Value& v : results)
     if (v.is_tensor()) v = out[next++];

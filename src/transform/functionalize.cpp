@@ -129,7 +129,7 @@ class Border {
   }
 
   // What the function did to its arguments, done to them.
-  void write_back() {
+  void write_back(bool counts_writes) {
     for (const Group& g : groups_) {
       if (g.storage->mutations == 0) continue;
       const bool seen = !(grad_fn(g.inside) == g.history);
@@ -139,6 +139,7 @@ class Border {
     for (Input& i : inputs_) {
       const FunctionalState& f = *functional_state(i.inside);
       if (!f.metadata_mutated && !f.storage_changed) continue;
+      if (!counts_writes && !f.storage_changed && i.inside->geom.same(i.outside->geom)) continue;
       i.before = aten<"alias">(i.outside);
       if (f.storage_changed) {
         const Tensor value = made_again(i.inside);
@@ -271,7 +272,7 @@ TensorFunction functionalize(TensorFunction f, FunctionalizeOptions options) {
       const FunctionalizeScope scope(options.exporting);
       results = f(inside);
     }
-    border.write_back();
+    border.write_back(options.counts_writes);
     TensorList outside = border.results(physical_each(results));
     for (std::size_t k = 0; k < results.size(); k++) {
       const auto argument = std::find_if(inside.begin(), inside.end(), [&](const Tensor& t) { return t.is_same(results[k]); });

@@ -124,6 +124,26 @@ bool eager_refuses_too(const Program& p, const Outcome& eager, const std::string
   }
 }
 
+// The same where inputs without elements are tensors of their own, as compiled functions count them
+// (R083), and no views of what others see.
+bool refuses_where_nothing_is_shared(const Program& p, const Outcome& eager, const std::string& refusal, std::size_t setting) {
+  if (!shares_nothing(p, eager)) return false;
+  TensorList apart;
+  try {
+    Outcome o = outcome_of(p, {.setting = setting}, [&](const TensorList& inputs) {
+      for (const Tensor& t : inputs) {
+        const bool own = t.numel() == 0 && !p.wrapped;
+        apart.push_back(!own ? t : is_differentiable(t.dtype()) ? aten<"mul.Scalar">(t, 1.0) : t.clone());
+      }
+      return run(p, apart);
+    });
+    o.in.inputs = apart;
+    return refuses_backward(o, refusal);
+  } catch (const UserError&) {
+    return false;  // it does not come to its backward
+  }
+}
+
 // An operand of control flow, as it was when that was called.
 struct Operand {
   Tensor tensor;
@@ -227,7 +247,8 @@ Comparison compare_with_gradients(const Program& p, const TensorFunction& body, 
   try {
     other = outcome_of(p, {.setting = setting}, transformed);
   } catch (const UserError& e) {
-    if (eager_refuses_too(p, eager, e.what(), setting)) return {Agreement::refused_backward, e.what()};
+    if (eager_refuses_too(p, eager, e.what(), setting) || refuses_where_nothing_is_shared(p, eager, e.what(), setting))
+      return {Agreement::refused_backward, e.what()};
     return refuses_operand(p, e.what(), setting) ? Comparison{Agreement::refused_operand, e.what()}
                                                  : refused(p, e.what(), setting);
   }
@@ -364,7 +385,7 @@ const char* name_of(Agreement a) {
     case Agreement::refused_wrappers: return "refused: wrapper tensors that alias, lie otherwise and are written, or decide";
     case Agreement::refused_leaf: return "refused: an in-place view of a leaf under no_grad";
     case Agreement::refused_operand: return "refused: gradients of control flow whose operand was written";
-    case Agreement::refused_looks: return "refused: an in-place view of an input";
+    case Agreement::refused_looks: return "refused: an input that looks otherwise afterwards";
     case Agreement::refused_gaps: return "refused: elements of others around those of a written copy";
     case Agreement::refused_growing: return "refused: a view that out= would make larger";
     case Agreement::refused_larger_input: return "refused: an input whose storage out= would make larger";

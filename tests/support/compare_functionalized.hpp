@@ -22,7 +22,7 @@ enum class Agreement {
   refused_wrappers,  // of wrapper tensors, in PyTorch's words: inputs or results of them that alias, or are not contiguous and written; conditions
   refused_leaf,  // an in-place view of a leaf under no_grad, which eager allows and PyTorch's compiled functions do not
   refused_operand,  // gradients of control flow one of whose operands was written: recorded, and in PyTorch eagerly too, it saves them all
-  refused_looks,  // compiled alone: an in-place view of an input, in PyTorch's words for export
+  refused_looks,  // compiled alone: an input that looks otherwise afterwards, in PyTorch's words for export
   refused_gaps,  // compiled alone: a written copy of a part of a storage (select_scatter of a column), with what lies around its elements
   refused_growing,  // a view that is too small for an out=, which eager makes larger and PyTorch's functionalization refuses in these words
   refused_larger_input,  // the same of an input, whose storage is the caller's and would have to grow

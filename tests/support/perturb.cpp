@@ -103,6 +103,14 @@ Value Perturbing::call(const Op& op, Args args) {
     const Tensor greatest = aten<"amax">(finite(args[0].tensor()).abs(), args[1].ints(), args[2].to_bool());
     return off(r.tensor() + (off(greatest) - greatest));
   }
+  const bool of_log = &op == &op_ref<"_log_softmax_backward_data">();
+  if (of_log || &op == &op_ref<"_softmax_backward_data">()) {
+    // A gradient less (a share of) the sum of all of its row: near a one-hot row they cancel, and
+    // what is left is the rounding of that sum, which operands that are off do not show, as both
+    // sides have them.
+    const Tensor gradient = finite(args[0].tensor()), rounding = off(gradient) - gradient;
+    return off(r.tensor() + (of_log ? rounding : rounding * finite(args[1].tensor())).to(r.tensor().dtype()));
+  }
   if (r.is_tensor()) return off(r.tensor());
   if (!r.is_tensors()) return r;
   TensorList l;
