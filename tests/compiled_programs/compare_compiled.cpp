@@ -1,5 +1,6 @@
 #include "compiled_programs/compare_compiled.hpp"
 
+#include <algorithm>
 #include <exception>
 
 #include "aot/default_decompositions.hpp"
@@ -20,43 +21,45 @@
 namespace ingot::testing {
 namespace {
 
-// What a run leaves of the inputs at one setting: whether one of them looks otherwise than before,
-// and whether one was written that shares its memory with another.
-struct InputsAfter {
-  bool look_otherwise = false, written_together = false;
-};
-InputsAfter inputs_after(const Program& p, std::size_t setting) {
-  const TensorList inputs = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
+// Whether an input looks otherwise after the program than before: as it is recorded, for all sizes.
+bool changes_looks(const Program& p) {
+  TensorList inputs;
   std::vector<Geometry> before;
-  for (const Tensor& t : inputs) before.push_back(t->geom);
+  const TensorFunction body = [&](const TensorList& in) {
+    inputs = in;
+    for (const Tensor& t : in) before.push_back(t->geom);
+    return run(p, in);
+  };
+  try {
+    trace(body, make_inputs(p, {.gradients = false}).inputs, {.open = open_sizes(p)});
+  } catch (const UserError&) {  // what was done until then was done
+  }
+  bool changes = false;
+  for (std::size_t i = 0; i < inputs.size(); i++) changes |= !inputs[i]->geom.same(before[i]);
+  return changes;
+}
+// Whether an input is written that shares its memory with another one.
+bool writes_what_is_shared(const Program& p, std::size_t setting) {
+  const TensorList inputs = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
   manual_seed(p.seed);
   try {
     run(p, inputs);
-  } catch (const UserError&) {  // at these sizes; what was done until then was done
+  } catch (const UserError&) {  // the same
   }
-  InputsAfter after;
-  for (std::size_t i = 0; i < inputs.size(); i++) {
-    after.look_otherwise |= !inputs[i]->geom.same(before[i]);
-    for (std::size_t k = 0; k < inputs.size(); k++)
-      after.written_together |= k != i && inputs[k]->storage == inputs[i]->storage && inputs[i].version() > 0;
-  }
-  return after;
-}
-// At some setting: a library is made for all of them.
-bool any_after(const Program& p, bool InputsAfter::*is_so) {
-  for (std::size_t s = 0; s < p.settings.size(); s++)
-    if (inputs_after(p, s).*is_so) return true;
-  return false;
+  return std::ranges::any_of(inputs, [&](const Tensor& t) {
+    const auto lies_there = [&](const Tensor& o) { return o->storage == t->storage; };
+    return t.version() > 0 && std::ranges::count_if(inputs, lies_there) > 1;
+  });
 }
 
 Comparison refused_by_compiler(const Program& p, const std::string& message, std::size_t setting = 0) {
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
   if (says("Could not extract specialized integer") || says("Could not guard on data-dependent expression"))
     return {Agreement::refused_data, message};
-  if (says("Found an input that received a metadata mutation") && any_after(p, &InputsAfter::look_otherwise))
+  if (says("Found an input that received a metadata mutation") && changes_looks(p))
     return {Agreement::refused_looks, message};
   if (says("expected memory apart from all other inputs, since the run writes it") &&
-      any_after(p, &InputsAfter::written_together))
+      writes_what_is_shared(p, setting))
     return {Agreement::refused_aliases, message};
   if (says("lying so, elements share their places at these sizes, and no copy can be made") ||
       says("the program takes views of it by places of its storage"))
@@ -315,10 +318,11 @@ CompiledComparison compare_open_with_gradients(const Program& p) {
       } catch (const std::exception& e) {
         return differs(text("setting ", setting, " threw ", e.what()));
       }
-      if (!runs_without) {
-        if (!unread && !makes_other_values(p, at))
-          return differs(text("setting ", setting, " is refused by eager alone: ", refusal));
-        c.settings[unread ? SettingAgreement::unread_ran : SettingAgreement::other_values]++;
+      // Which calls are dead was found where it makes other values, and is compiled again here.
+      const bool other_values = makes_other_values(p, at);
+      if (!runs_without || other_values) {
+        if (!unread && !other_values) return differs(text("setting ", setting, " is refused by eager alone: ", refusal));
+        c.settings[unread && !runs_without ? SettingAgreement::unread_ran : SettingAgreement::other_values]++;
         continue;
       }
     }

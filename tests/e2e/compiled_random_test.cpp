@@ -194,6 +194,11 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   EXPECT_EQ(compare_compiled_with_gradients(random_program(4270004571)).agreement, Agreement::agrees);
   // An order of dims that is known where a size is one.
   EXPECT_EQ(open(4300000251), Agreement::agrees_at_some_sizes);
+  // A view in place of an input that changes nothing at the sizes that are run, but at others.
+  EXPECT_EQ(open(4340001819), Agreement::refused_looks);
+  // A call that makes more values than it was recorded with, so that later ones mean others.
+  const Program more_values = wide_program(4340000459, {.open = true, .writes = false});
+  EXPECT_EQ(compare_open_with_gradients(more_values).agreement, Agreement::agrees);
   // A view in place of a view that nobody reads, which eager refuses at other sizes.
   EXPECT_EQ(open(4310004041), Agreement::agrees_at_some_sizes);
   // An operand of control flow, of open size, that is written before the backward.
