@@ -56,10 +56,8 @@ Comparison refused_by_compiler(const Program& p, const std::string& message, std
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
   if (says("Could not extract specialized integer") || says("Could not guard on data-dependent expression"))
     return {Agreement::refused_data, message};
-  if (says("Found an input that received a metadata mutation") && changes_looks(p))
-    return {Agreement::refused_looks, message};
-  if (says("expected memory apart from all other inputs, since the run writes it") &&
-      writes_what_is_shared(p, setting))
+  if (says("Found an input that received a metadata mutation") && changes_looks(p)) return {Agreement::refused_looks, message};
+  if (says("expected memory apart from all other inputs, since the run writes it") && writes_what_is_shared(p, setting))
     return {Agreement::refused_aliases, message};
   if (says("lying so, elements share their places at these sizes, and no copy can be made") ||
       says("the program takes views of it by places of its storage"))
@@ -100,7 +98,8 @@ struct DenseOrders {
 };
 DenseOrders dense_orders(const Program& p) {
   const TensorFunction body = [&p](const TensorList& in) { return run(p, in); };
-  const Traced traced = trace(functionalize(body, {.counts_writes = false}), make_inputs(p, {.gradients = false}).inputs, {.open = open_sizes(p)});
+  const Traced traced =
+      trace(functionalize(body, {.counts_writes = false}), make_inputs(p, {.gradients = false}).inputs, {.open = open_sizes(p)});
   DenseOrders orders;
   for (const Node* n : traced.graph.inputs()) orders.inputs.push_back(loop::dense_order(n->meta.tensor()->geom));
   for (const Argument& a : traced.graph.outputs) orders.results.push_back(loop::dense_order(a.node()->meta.tensor()->geom));

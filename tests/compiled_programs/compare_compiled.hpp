@@ -17,8 +17,8 @@ enum class SettingAgreement {
   // but recording may:
   unread_ran,      // it runs without the call
   unread_refused,  // it refuses as well
-  // Eager refuses, and a call made another number of values than where it was recorded: what runs is
-  // another program.
+  // Eager refuses, and a call made another number of values than where it was recorded: what runs
+  // is another program.
   other_values,
 };
 const char* name_of(SettingAgreement a);

@@ -194,6 +194,9 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   EXPECT_EQ(compare_compiled_with_gradients(random_program(4270004571)).agreement, Agreement::agrees);
   // An order of dims that is known where a size is one.
   EXPECT_EQ(open(4300000251), Agreement::agrees_at_some_sizes);
+  // A result's order of dims is another one where a size that is made of open ones is one.
+  const Program split_at_one = wide_program(4350000385, {.open = true, .writes = false});
+  EXPECT_EQ(compare_open_with_gradients(split_at_one).agreement, Agreement::agrees);
   // A view in place of an input that changes nothing at the sizes that are run, but at others.
   EXPECT_EQ(open(4340001819), Agreement::refused_looks);
   // A call that makes more values than it was recorded with, so that later ones mean others.
@@ -207,9 +210,10 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   // Inputs that share a storage without elements count as apart, and refuse what they would then.
   EXPECT_EQ(open_with_gradients(4330006285), Agreement::refused_backward);
   // Bounds of rounding: gelu far from zero, numbers next to zero, a maximum and a logarithm, the
-  // gradient of log_softmax at a row that is nearly one-hot.
+  // gradient of log_softmax at a row that is nearly one-hot, logaddexp next to zero.
   EXPECT_EQ(compare_compiled_with_gradients(wide_program(4280003058)).agreement, Agreement::agrees);
   EXPECT_EQ(compare_compiled(open_long_rows_program(4310000137)).agreement, Agreement::agrees);
+  EXPECT_EQ(compare_compiled(wide_program(4350000952, {.open = true, .writes = true})).agreement, Agreement::agrees);
   const Program nearly_one_hot = wide_program(4330000368, {.open = true, .writes = true});
   EXPECT_EQ(compare_open_with_gradients(nearly_one_hot).agreement, Agreement::agrees);
 }
@@ -465,7 +469,8 @@ TEST(CompiledRandom, InPlaceViewsThatChangeNothingAreNoWrites) {
     return TensorList{in[0] + 1, transposed, in[1]};
   };
   const std::vector<OpenSize> open = {{0, 0, "n", 0}, {1, 0, "r"}};
-  const CallableModel model = aot_load("cpu", aot_compile(f, {ones({4}), ones({2, 3}), ones({2})}, folder.file("p.so"), {}, open));
+  const CallableModel model =
+      aot_load("cpu", aot_compile(f, {ones({4}), ones({2, 3}), ones({2})}, folder.file("p.so"), {}, open));
   for (const int64_t n : {0, 1, 5}) {
     const auto make = [&] { return TensorList{rand({n}), rand({n + 2, 3}), ones({2})}; };
     manual_seed(1);
@@ -476,7 +481,8 @@ TEST(CompiledRandom, InPlaceViewsThatChangeNothingAreNoWrites) {
     const Tree got = model(Tree::tuple({in.begin(), in.end()}));
     for (std::size_t k = 0; k < want.size(); k++) {
       EXPECT_TRUE(got.children()[k].leaf().tensor().sizes().same(want[k].sizes())) << "result " << k << ", n " << n;
-      EXPECT_EQ(got.children()[k].leaf().tensor().to_vector<float>(), want[k].to_vector<float>()) << "result " << k << ", n " << n;
+      EXPECT_EQ(got.children()[k].leaf().tensor().to_vector<float>(), want[k].to_vector<float>())
+          << "result " << k << ", n " << n;
     }
     for (std::size_t k = 0; k < in.size(); k++) EXPECT_EQ(in[k].to_vector<float>(), want_in[k].to_vector<float>()) << k;
     // Those two are not written, so they may share their memory.

@@ -103,6 +103,11 @@ Value Perturbing::call(const Op& op, Args args) {
     const Tensor greatest = aten<"amax">(finite(args[0].tensor()).abs(), args[1].ints(), args[2].to_bool());
     return off(r.tensor() + (off(greatest) - greatest));
   }
+  if (&op == &op_ref<"logaddexp">() || &op == &op_ref<"logaddexp2">()) {  // the same of two
+    const auto size = [&](std::size_t k) { return finite(args[k].tensor()).abs(); };
+    const Tensor greatest = aten<"maximum">(size(0), size(1)).to(r.tensor().dtype());
+    return off(r.tensor() + (off(greatest) - greatest));
+  }
   const bool of_log = &op == &op_ref<"_log_softmax_backward_data">();
   if (of_log || &op == &op_ref<"_softmax_backward_data">()) {
     // A gradient less (a share of) the sum of all of its row: near a one-hot row they cancel, and

@@ -15,10 +15,10 @@ double unit_of(DType t);
 // by chance, and next to zero by the least number that there is; what is written in place, too. A
 // call that adds up (a reduction, a product, any op that is no formula) reads operands that are off
 // by as much: another order of its sums is off as if they were, however much they cancel. What is
-// in a backward that runs meanwhile is off likewise. gelu, logsumexp and the gradients of softmax
-// and its logarithm, which cancel inside, are off by a unit of their operands, finite ones where the
-// result is. Sums of doubles, which nothing wider carries, are off by the rounding of each partial
-// sum as well: an operand by that of all additions after it.
+// in a backward that runs meanwhile is off likewise. gelu, logsumexp, logaddexp and gradients of
+// softmax and its logarithm, which cancel inside, are off by a unit of their operands, finite ones
+// where the result is. Sums of doubles, which nothing wider carries, are off by the rounding of
+// each partial sum as well: an operand by that of all additions after it.
 class Perturbing final : public Mode {
  public:
   enum Operands : uint8_t { also_of_sums, as_they_are };

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/shape_env.hpp"
+#include "ops/pointwise/result_strides.hpp"
 #include "support/error_text.hpp"
 
 namespace ingot {
@@ -359,6 +360,31 @@ Geometry viewed(const Geometry& g, const Shape& size) {
   const auto strides = view_strides(g.sizes, g.strides, sizes);
   INGOT_REQUIRE(strides, "no view");
   return geometry(sizes, *strides, g.offset);
+}
+
+// What a formula of two operands makes.
+Geometry of_both(const Geometry& a, const Geometry& b) {
+  const Shape sizes = broadcast_shapes(a.sizes, b.sizes, "add");
+  return geometry(sizes, elementwise_strides(sizes, {make_tensor(a, {}, true), make_tensor(b, {}, true)}), 0);
+}
+
+TEST(SymbolicGeometry, ElementwiseStrides) {
+  const auto input = [](Int s, Int t) { return dense({1, 1, s, t}); };
+  // The last half, which has one element where t is 2 or 3: there its stride counts, and tells dims
+  // apart that nothing else does.
+  const auto halved = [](const Geometry& g, Int, Int t) {
+    return of_both(permute_geometry(g, {3, 2, 1, 0}), slice_geometry(g, 3, floor_div(t + 1, 2), t, 1));
+  };
+  EXPECT_EQ(check_symbolic(halved, input), 2u);  // and whether the half ends where the input does
+  // Two such dims.
+  const auto halved_twice = [](const Geometry& g, Int s, Int t) {
+    const Geometry half = slice_geometry(slice_geometry(g, 3, floor_div(t + 1, 2), t, 1), 2, floor_div(s + 1, 2), s, 1);
+    return of_both(permute_geometry(g, {3, 2, 1, 0}), half);
+  };
+  EXPECT_EQ(check_symbolic(halved_twice, input), 4u);
+  // Where a dim lies that has one element is not asked.
+  const auto biased = [](const Geometry& g, Int, Int t) { return of_both(slice_geometry(g, 3, 0, t - 1, 1), dense({1, 1, 1})); };
+  EXPECT_EQ(check_symbolic(biased, input), 0u);
 }
 
 TEST(SymbolicGeometry, ViewsWithoutGuards) {

@@ -1,7 +1,5 @@
 #include "ops/pointwise/pointwise.hpp"
 
-#include <numeric>
-
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/operands.hpp"
@@ -18,27 +16,6 @@ void check_domain(const Call& c, const Formula& f, DType common) {
 }
 
 }  // namespace
-
-Shape elementwise_strides(const Shape& sizes, const std::vector<Tensor>& tensors) {
-  bool all_contiguous = true, all_equal = true;
-  for (const Tensor& t : tensors) {
-    const bool full = t.sizes().same(sizes);
-    all_contiguous &= full && is_contiguous(t.sizes(), t.strides());
-    all_equal &= full && t.strides().same(tensors[0].strides());
-  }
-  if (tensors.empty() || all_contiguous) return contiguous_strides(sizes);
-  if (all_equal && is_non_overlapping_and_dense(sizes, tensors[0].strides())) return tensors[0].strides();
-  const int rank = sizes.dim();
-  std::vector<Shape> strides;
-  for (const Tensor& t : tensors) {
-    Shape s = Shape::filled(sizes.size(), 0);
-    const int lead = rank - static_cast<int>(t.dim());
-    for (int i = 0; i < t.dim(); i++)
-      if (t.sizes()[i].same(sizes[lead + i]) || !(t.sizes()[i] == 1)) s[lead + i] = t.strides()[i];
-    strides.push_back(std::move(s));
-  }
-  return strides_in_order_of(sizes, strides);
-}
 
 void pointwise_meta(const Call& c, Outputs& out) {
   const Formula& f = *c.op.def->formula(c);
