@@ -5,50 +5,15 @@
 #include <string_view>
 #include <vector>
 
+#include "op/schema_type.hpp"
 #include "op/value.hpp"
 
 namespace ingot {
 
-enum class Kind : uint8_t {
-  // clang-format off
-  tensor, integer, sym_int, real, boolean, sym_bool, complex, scalar, dtype, layout, device, memory_format, string,
-  generator, storage, stream, dimname, any,
-  // clang-format on
-  function,  // of values: only higher-order ops, whose schemas are ours, take these
-  other,  // a type no rule of ours takes (dicts, futures, type variables …): its text is kept
+struct SchemaArg : SchemaArgText {
+  Value default_value;      // the default as a value of the argument's type
 };
-
-struct SchemaType {
-  Kind kind = Kind::any;
-  std::string name;       // the base type as written: "SymInt", "Tensor", "t"
-  std::string alias;      // alias annotation inside the parentheses: "a", "a!", "a -> *", "a|b"; empty: none
-  bool alias_after_lists = false; // Tensor[](a!) against Tensor(a!)[]: the list itself, or its members
-  bool element_optional = false;  // Tensor?[]
-  int lists = 0;          // number of [] that follow
-  int fixed_size = -1;    // int[2]: 2
-  bool optional = false;  // trailing ?
-  bool is_list() const { return lists > 0; }
-  bool writes() const { return alias.find('!') != std::string::npos; }
-};
-
-struct SchemaArg {
-  SchemaType type;
-  std::string name;         // may be empty in a result
-  bool keyword_only = false;
-  bool has_default = false;
-  std::string default_text; // as written: "1", "None", "[0, 1]", "\"none\""
-  Value default_value;      // the same, as a value of the argument's type
-};
-
-struct Schema {
-  std::string ns, name, overload;   // "aten", "add", "Tensor"
-  std::vector<SchemaArg> args, results;
-  bool parenthesised_results = false;  // "-> (Tensor, Tensor)" and "-> ()" against "-> Tensor"
-  bool variadic_args = false, variadic_results = false;  // a trailing "..."
-
-  std::string qualified() const { return overload.empty() ? name : name + "." + overload; }  // "add.Tensor"
-  int index_of(std::string_view arg) const;  // -1: no such argument
-};
+struct Schema : SchemaOf<SchemaArg> {};
 
 // User error with the position of the fault.
 Schema parse_schema(std::string_view text);

@@ -1,10 +1,9 @@
-// A place in a schema text, for the two files that parse schemas.
+// A place in a schema text, for what parses schemas and their defaults.
 #pragma once
 #include <string>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "op/schema.hpp"
 
 namespace ingot {
 
@@ -60,8 +59,5 @@ class SchemaCursor {
   std::string_view text_;
   std::size_t position_ = 0;
 };
-
-// Reads the default of an argument of this type, from just behind its '='.
-Value parse_schema_default(SchemaCursor& cursor, const SchemaType& type);
 
 }  // namespace ingot

@@ -1,5 +1,7 @@
 // Defaults of schema arguments as values of the argument's type: 1, 2., True, None, [0, 1], "none",
 // contiguous_format.
+#include "op/schema_default.hpp"
+
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -7,7 +9,6 @@
 
 #include "base/dtype.hpp"
 #include "base/number_text.hpp"
-#include "op/schema_cursor.hpp"
 
 namespace ingot {
 
