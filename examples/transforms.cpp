@@ -12,7 +12,7 @@ using namespace ingot;
 int main() {
   // The squared error of a linear model for one sample: (weight, sample, target).
   const TensorFunction loss = [](const TensorList& in) { return TensorList{((in[0] * in[1]).sum() - in[2]).pow(2)}; };
-  const Tensor weight = tensor({1, -2, 0.5}), samples = tensor({1, 0, 2, 3, 1, -1}, {2, 3}), targets = tensor({4, 0});
+  const Tensor weight = tensor({1, -2, 0.5}), samples = tensor({1., 0, 2, 3, 1, -1}, {2, 3}), targets = tensor({4., 0});
 
   const TensorFunction of_samples = vmap(grad(loss), {.in_dims = {std::nullopt, 0, 0}});
   std::printf("gradients by sample  %s\n", of_samples({weight, samples, targets})[0].to_string().c_str());

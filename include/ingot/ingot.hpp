@@ -10,10 +10,12 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <tuple>
 #include <vector>
 
 #include "ingot/autograd.hpp"
 #include "ingot/dtype.hpp"
+#include "ingot/indexing.hpp"
 #include "ingot/int.hpp"
 #include "ingot/shape.hpp"
 #include "ingot/tensor.hpp"
@@ -29,12 +31,22 @@ Tensor eye(Int n, TensorOptions o = {});
 Tensor arange(const Scalar& end);                        // int64 if all numbers are integers, else float32
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step = 1);
 Tensor linspace(const Scalar& start, const Scalar& end, Int steps, TensorOptions o = {});
-Tensor tensor(std::initializer_list<Scalar> values, DType dtype = float32);            // 1-dim; integers are taken exactly
-Tensor tensor(std::initializer_list<Scalar> values, const Shape& size, DType dtype = float32);
+// tensor({1., 2, 3}): 1-dim, or of the size given. Without a dtype the values' own: bool, int64,
+// float32 or complex64, whichever holds them all. Integers are taken exactly.
+Tensor tensor(std::initializer_list<Scalar> values);
+Tensor tensor(std::initializer_list<Scalar> values, DType dtype);
+Tensor tensor(std::initializer_list<Scalar> values, const Shape& size);
+Tensor tensor(std::initializer_list<Scalar> values, const Shape& size, DType dtype);
 Tensor tensor(const std::vector<double>& values, DType dtype = float32);
 Tensor tensor(const std::vector<double>& values, const Shape& size, DType dtype = float32);
+Tensor tensor(const std::vector<float>& values, DType dtype = float32);
+Tensor tensor(const std::vector<float>& values, const Shape& size, DType dtype = float32);
 Tensor tensor(const std::vector<int64_t>& values, DType dtype = int64);
 Tensor tensor(const std::vector<int64_t>& values, const Shape& size, DType dtype = int64);
+Tensor tensor(const std::vector<int>& values, DType dtype = int64);
+Tensor tensor(const std::vector<int>& values, const Shape& size, DType dtype = int64);
+Tensor tensor(const Scalar& value);                                                   // 0-dim
+Tensor tensor(const Scalar& value, DType dtype);
 Tensor scalar_tensor(const Scalar& value, TensorOptions o = {});                      // 0-dim
 Tensor from_blob(void* data, const Shape& size, DType dtype, std::function<void()> release = {});  // no copy
 Tensor empty_like(const Tensor& t);
@@ -64,6 +76,15 @@ Tensor operator/(const Tensor& a, const Tensor& b);
 Tensor operator/(const Tensor& a, const Scalar& b);
 Tensor operator/(const Scalar& a, const Tensor& b);
 Tensor operator-(const Tensor& a);
+Tensor operator%(const Tensor& a, const Tensor& b);      // remainder: it has the sign of b
+Tensor operator%(const Tensor& a, const Scalar& b);
+Tensor operator~(const Tensor& a);                       // not, bit by bit; of a mask its opposite
+Tensor operator&(const Tensor& a, const Tensor& b);
+Tensor operator&(const Tensor& a, const Scalar& b);
+Tensor operator|(const Tensor& a, const Tensor& b);
+Tensor operator|(const Tensor& a, const Scalar& b);
+Tensor operator^(const Tensor& a, const Tensor& b);
+Tensor operator^(const Tensor& a, const Scalar& b);
 Tensor operator==(const Tensor& a, const Tensor& b);
 Tensor operator==(const Tensor& a, const Scalar& b);
 Tensor operator!=(const Tensor& a, const Tensor& b);
@@ -76,6 +97,13 @@ Tensor operator>(const Tensor& a, const Tensor& b);
 Tensor operator>(const Tensor& a, const Scalar& b);
 Tensor operator>=(const Tensor& a, const Tensor& b);
 Tensor operator>=(const Tensor& a, const Scalar& b);
+// With the number first: 0 < x is x > 0.
+inline Tensor operator==(const Scalar& a, const Tensor& b) { return b == a; }
+inline Tensor operator!=(const Scalar& a, const Tensor& b) { return b != a; }
+inline Tensor operator<(const Scalar& a, const Tensor& b) { return b > a; }
+inline Tensor operator<=(const Scalar& a, const Tensor& b) { return b >= a; }
+inline Tensor operator>(const Scalar& a, const Tensor& b) { return b < a; }
+inline Tensor operator>=(const Scalar& a, const Tensor& b) { return b <= a; }
 Tensor pow(const Tensor& base, const Scalar& exponent);
 Tensor pow(const Tensor& base, const Tensor& exponent);
 Tensor maximum(const Tensor& a, const Tensor& b);
@@ -117,7 +145,7 @@ Tensor sum(const Tensor& t);
 Tensor sum(const Tensor& t, const Shape& dims, bool keepdim = false);
 Tensor mean(const Tensor& t);
 Tensor mean(const Tensor& t, const Shape& dims, bool keepdim = false);
-Tensor var(const Tensor& t, const Shape& dims, double correction = 1, bool keepdim = false);
+Tensor var(const Tensor& t, const OptionalShape& dims = {}, const std::optional<Scalar>& correction = {}, bool keepdim = false);
 Tensor amax(const Tensor& t, const Shape& dims = {}, bool keepdim = false);
 Tensor amin(const Tensor& t, const Shape& dims = {}, bool keepdim = false);
 Tensor prod(const Tensor& t);
@@ -139,8 +167,8 @@ Tensor index(const Tensor& t, const TensorList& indices);  // t[i, j, …]; an u
 Tensor embedding(const Tensor& weight, const Tensor& indices);
 Tensor tril(const Tensor& t, int64_t diagonal = 0);
 Tensor triu(const Tensor& t, int64_t diagonal = 0);
-std::pair<Tensor, Tensor> sort(const Tensor& t, int64_t dim = -1, bool descending = false);
-std::pair<Tensor, Tensor> topk(const Tensor& t, Int k, int64_t dim = -1, bool largest = true);
+std::tuple<Tensor, Tensor> sort(const Tensor& t, int64_t dim = -1, bool descending = false);
+std::tuple<Tensor, Tensor> topk(const Tensor& t, Int k, int64_t dim = -1, bool largest = true);
 
 // ---- linear algebra and neural networks
 Tensor matmul(const Tensor& a, const Tensor& b);

@@ -34,7 +34,17 @@ class Int {
   // The plain number; for an expression the shape environment's value, with a guard that it stays
   // so ("specialised").
   int64_t value() const { return (bits_ & 1) == 0 ? bits_ / 2 : slow_value(); }
-  explicit operator int64_t() const { return value(); }
+  // `int64_t n = x.size(0)` is value(); `auto n = x.size(0)` keeps a symbol. To no other type by
+  // itself, so that arithmetic with plain numbers stays ours.
+  template <std::same_as<int64_t> T>
+  operator T() const {
+    return value();
+  }
+  template <class T>
+    requires(std::integral<T> || std::floating_point<T>) && (!std::same_as<T, int64_t> && !std::same_as<T, bool>)
+  explicit operator T() const {
+    return static_cast<T>(value());
+  }
   Expr expr() const;
 
   // Structural identity: never guards.
@@ -44,16 +54,49 @@ class Int {
   friend Int operator+(Int a, Int b) { return both_small(a, b) ? Int(a.bits_ / 2 + b.bits_ / 2) : slow_add(a, b); }
   friend Int operator-(Int a, Int b) { return both_small(a, b) ? Int(a.bits_ / 2 - b.bits_ / 2) : slow_sub(a, b); }
   friend Int operator*(Int a, Int b);
+  // As C++ divides: towards zero. User error for a divisor of zero. floor_div and mod round down.
+  friend Int operator/(Int a, Int b);
+  friend Int operator%(Int a, Int b) { return a - a / b * b; }
   Int operator-() const { return Int(0) - *this; }
   Int& operator+=(Int o) { return *this = *this + o; }
   Int& operator-=(Int o) { return *this = *this - o; }
   Int& operator*=(Int o) { return *this = *this * o; }
+  Int& operator++() { return *this += 1; }
+  Int& operator--() { return *this -= 1; }
 
   friend bool operator==(Int a, Int b) { return a.bits_ == b.bits_ || (!both_small(a, b) && slow_eq(a, b)); }
   friend bool operator<(Int a, Int b) { return both_small(a, b) ? a.bits_ < b.bits_ : slow_lt(a, b); }
   friend bool operator>(Int a, Int b) { return b < a; }
   friend bool operator<=(Int a, Int b) { return !(b < a); }
   friend bool operator>=(Int a, Int b) { return !(a < b); }
+
+  // The same beside a plain number: no conversion of an Int competes with these.
+  // clang-format off
+  template <std::integral T> friend Int operator+(Int a, T b) { return a + Int(b); }
+  template <std::integral T> friend Int operator+(T a, Int b) { return Int(a) + b; }
+  template <std::integral T> friend Int operator-(Int a, T b) { return a - Int(b); }
+  template <std::integral T> friend Int operator-(T a, Int b) { return Int(a) - b; }
+  template <std::integral T> friend Int operator*(Int a, T b) { return a * Int(b); }
+  template <std::integral T> friend Int operator*(T a, Int b) { return Int(a) * b; }
+  template <std::integral T> friend Int operator/(Int a, T b) { return a / Int(b); }
+  template <std::integral T> friend Int operator/(T a, Int b) { return Int(a) / b; }
+  template <std::integral T> friend Int operator%(Int a, T b) { return a % Int(b); }
+  template <std::integral T> friend Int operator%(T a, Int b) { return Int(a) % b; }
+  template <std::integral T> friend bool operator==(Int a, T b) { return a == Int(b); }
+  template <std::integral T> friend bool operator<(Int a, T b) { return a < Int(b); }
+  template <std::integral T> friend bool operator<(T a, Int b) { return Int(a) < b; }
+  template <std::integral T> friend bool operator>(Int a, T b) { return a > Int(b); }
+  template <std::integral T> friend bool operator>(T a, Int b) { return Int(a) > b; }
+  template <std::integral T> friend bool operator<=(Int a, T b) { return a <= Int(b); }
+  template <std::integral T> friend bool operator<=(T a, Int b) { return Int(a) <= b; }
+  template <std::integral T> friend bool operator>=(Int a, T b) { return a >= Int(b); }
+  template <std::integral T> friend bool operator>=(T a, Int b) { return Int(a) >= b; }
+  // Beside a real number it is value().
+  template <std::floating_point T> friend T operator*(T a, Int b) { return a * static_cast<T>(b); }
+  template <std::floating_point T> friend T operator*(Int a, T b) { return static_cast<T>(a) * b; }
+  template <std::floating_point T> friend T operator/(T a, Int b) { return a / static_cast<T>(b); }
+  template <std::floating_point T> friend T operator/(Int a, T b) { return static_cast<T>(a) / b; }
+  // clang-format on
 
  private:
   // Even: the number times two. Odd: pointer to an interned node, plus one.
@@ -76,6 +119,7 @@ Int ceil_div(Int a, Int b);
 Int mod(Int a, Int b);        // has the sign of b
 Int min(Int a, Int b);
 Int max(Int a, Int b);
+inline Int operator/(Int a, Int b) { return (a < 0) == (b < 0) ? floor_div(a, b) : -floor_div(-a, b); }
 std::string to_text(Int v);   // "12", "s0", "2*s0 + 1"
 
 // True where `a == b` is known without asking the environment for more than ranges: never records a

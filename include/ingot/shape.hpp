@@ -1,7 +1,9 @@
 // Shape: the sizes or strides of a tensor, or any short list of integers. Up to five stay inside
 // the object.
 #pragma once
+#include <concepts>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +17,13 @@ class Shape {
   Shape() = default;
   Shape(std::initializer_list<Int> l) {
     for (Int x : l) push_back(x);
+  }
+  // One number is a list of one: x.view(-1), x.sum(0), zeros(3).
+  Shape(Int x) { push_back(x); }
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Shape(T x) {
+    push_back(x);
   }
   Shape(std::span<const Int> s) {
     for (Int x : s) push_back(x);
@@ -111,5 +120,34 @@ class Shape {
 };
 
 std::string to_text(const Shape& s);  // "[2, 3]"
+
+// A list or none, as a parameter: {}, 0, {0, 1}, a Shape.
+class OptionalShape {
+ public:
+  OptionalShape() = default;
+  OptionalShape(std::nullopt_t) {}
+  OptionalShape(std::initializer_list<Int> l) : value_(l), given_(true) {}
+  template <class T>
+    requires std::convertible_to<const T&, Shape>
+  OptionalShape(const T& list) : value_(list), given_(true) {}
+  explicit operator bool() const { return given_; }
+  const Shape& operator*() const { return value_; }
+
+ private:
+  Shape value_;
+  bool given_ = false;
+};
+
+// A list, as a parameter where a number would mean something else: x.split({2, 3}), x.split(2).
+class SizeList {
+ public:
+  SizeList(std::initializer_list<Int> l) : value_(l) {}
+  SizeList(const Shape& list) : value_(list) {}
+  SizeList(const std::vector<int64_t>& list) : value_(list) {}
+  const Shape& sizes() const { return value_; }
+
+ private:
+  Shape value_;
+};
 
 }  // namespace ingot

@@ -4,8 +4,10 @@
 #pragma once
 #include <complex>
 #include <initializer_list>
+#include <iosfwd>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -17,6 +19,10 @@
 namespace ingot {
 
 struct TensorImpl;
+class Selected;     // ingot/indexing.hpp
+class TensorIndex;  // the same
+class Tensor;
+using TensorList = std::vector<Tensor>;
 
 // A number that has not chosen a dtype yet: integer or real (both possibly symbolic), bool or
 // complex.
@@ -61,6 +67,14 @@ struct TensorOptions {
 class Tensor {
  public:
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  // A variable becomes another handle …
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & = default;
+  // … and what an expression returned is written: x[0] = y, x.index({Slice(1, None)}) = 0.
+  Tensor& operator=(const Tensor& source) &&;
+  Tensor& operator=(const Scalar& value) &&;
   bool defined() const { return static_cast<bool>(impl_); }
   explicit operator bool() const = delete;  // say defined() or item()
   bool is_same(const Tensor& o) const { return impl_ == o.impl_; }
@@ -84,7 +98,16 @@ class Tensor {
   // bytes (a fake one).
   void* data_ptr() const;
   template <class T> T* data() const { return static_cast<T*>(data_ptr()); }
+  template <class T> T* data_ptr() const { return data<T>(); }
   Scalar item() const;                         // the one element of a one-element tensor
+  // The same as a number of C++: float, double, an integer, bool, std::complex<double>.
+  template <class T>
+  T item() const {
+    if constexpr (std::same_as<T, bool>) return item().to_bool();
+    else if constexpr (std::integral<T>) return static_cast<T>(item().to_int().value());
+    else if constexpr (std::floating_point<T>) return static_cast<T>(item().to_double());
+    else return T(item().to_complex());
+  }
   double item_double() const { return item().to_double(); }
   int64_t item_int() const { return item().to_int().value(); }
   template <class T> std::vector<T> to_vector() const;  // row-major elements, converted; float, double, int64_t, bool
@@ -123,6 +146,17 @@ class Tensor {
   std::vector<Tensor> split(Int split_size, int64_t dim = 0) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   Tensor operator[](Int index) const { return select(0, index); }
+  // By a mask or by integers, along the first dims; x[mask] = 0 writes x.
+  Selected operator[](const Tensor& index) const;
+  // As x[…] of Python: x.index({mask, None, Slice(1, None), "..."}); a view where no index is a
+  // tensor. ingot/indexing.hpp has the indices.
+  Tensor index(std::initializer_list<TensorIndex> indices) const;
+  Tensor index(const std::vector<TensorIndex>& indices) const;
+  // Writes there; values are broadcast.
+  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values);
+  Tensor& index_put_(const std::vector<TensorIndex>& indices, const Tensor& values);
+  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value);
+  Tensor& index_put_(const std::vector<TensorIndex>& indices, const Scalar& value);
 
   // ---- copies and conversions
   Tensor clone() const;
@@ -166,6 +200,21 @@ class Tensor {
   Tensor& copy_(const Tensor& src);
   Tensor& fill_(const Scalar& value);
   Tensor& zero_();
+  // clang-format off
+  Tensor& operator+=(const Tensor& o) { return add_(o); }
+  Tensor& operator+=(const Scalar& o) { return add_(o); }
+  Tensor& operator-=(const Tensor& o) { return sub_(o); }
+  Tensor& operator-=(const Scalar& o);
+  Tensor& operator*=(const Tensor& o) { return mul_(o); }
+  Tensor& operator*=(const Scalar& o) { return mul_(o); }
+  Tensor& operator/=(const Tensor& o) { return div_(o); }
+  Tensor& operator/=(const Scalar& o);
+  Tensor& operator%=(const Tensor& o);
+  Tensor& operator%=(const Scalar& o);
+  Tensor& operator&=(const Tensor& o);
+  Tensor& operator|=(const Tensor& o);
+  Tensor& operator^=(const Tensor& o);
+  // clang-format on
 
   std::string to_string() const;  // as PyTorch prints it: "tensor([1., 2.], grad_fn=<MulBackward0>)"
 
@@ -178,6 +227,12 @@ class Tensor {
   Ref<Counted> impl_;  // always a TensorImpl; its definition stays out of users' sight
 };
 
-using TensorList = std::vector<Tensor>;
+// As Python prints them: std::cout << x << x.sizes() << x.dtype().
+std::ostream& operator<<(std::ostream& out, const Tensor& t);
+std::ostream& operator<<(std::ostream& out, const Scalar& s);
+std::ostream& operator<<(std::ostream& out, const Shape& s);
+std::ostream& operator<<(std::ostream& out, Int v);
+std::ostream& operator<<(std::ostream& out, DType t);
+std::ostream& operator<<(std::ostream& out, Device d);
 
 }  // namespace ingot

@@ -5,19 +5,20 @@
 //   TensorList g = vmap(grad(loss), {.in_dims = {std::nullopt, 0}})({weight, samples});                    // a gradient for every sample
 //   GraphFunction graph = make_fx(functionalize(grad(loss)), {weight, sample});                           // as a graph: graph.text(), graph({…})
 //
+// Functions of one tensor or several to a tensor may be written as such (ingot/tensor_call.hpp):
+//
+//   Tensor g = vmap(grad([](const Tensor& w, const Tensor& x) { return (w * x).sin().sum(); }), {.in_dims = {std::nullopt, 0}})(weight, samples);
+//
 // examples/transforms.cpp runs them. Control flow that a graph keeps is in ingot/control_flow.hpp.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "ingot/tensor.hpp"
+#include "ingot/tensor_call.hpp"
 
 namespace ingot {
-
-using TensorFunction = std::function<TensorList(const TensorList&)>;
 
 // ---- vmap: a function of tensors becomes one that does the same for every member of a batch,
 // without a loop
@@ -43,6 +44,10 @@ struct VmapOptions {
 // words: reading a member's data as a number, results whose size depends on data, a write of a
 // mapped value into a tensor that is not mapped, random ops unless `randomness` allows them.
 TensorFunction vmap(TensorFunction f, VmapOptions options = {});
+template <OfTensors F>
+TensorCall<ResultOf<F>, kArgumentsOf<F>> vmap(F f, VmapOptions options = {}) {
+  return TensorCall<ResultOf<F>, kArgumentsOf<F>>(vmap(over_lists(std::move(f)), std::move(options)));
+}
 
 // ---- derivatives. They differ from `backward` in that nothing is accumulated, arguments need not
 // require grad, and grad mode outside does not turn them off. Inside of a transformed function
@@ -61,6 +66,15 @@ Pullback vjp(const TensorFunction& f, const TensorList& at);
 
 // The gradient of f's one scalar result with respect to the arguments `which`.
 TensorFunction grad(TensorFunction f, std::vector<int> which = {0});
+// With respect to the first argument, or to several.
+template <OfTensors F>
+TensorCall<Tensor, kArgumentsOf<F>> grad(F f) {
+  return TensorCall<Tensor, kArgumentsOf<F>>(grad(over_lists(std::move(f))));
+}
+template <OfTensors F>
+TensorCall<TensorList, kArgumentsOf<F>> grad(F f, std::vector<int> which) {
+  return TensorCall<TensorList, kArgumentsOf<F>>(grad(over_lists(std::move(f)), std::move(which)));
+}
 // The same, with the value of f after the gradients.
 TensorFunction grad_and_value(TensorFunction f, std::vector<int> which = {0});
 
@@ -84,6 +98,18 @@ TensorFunction jacrev(TensorFunction f, int which = 0);
 TensorFunction jacfwd(TensorFunction f, int which = 0);
 // The second derivative of f's one result: jacfwd of jacrev.
 TensorFunction hessian(TensorFunction f, int which = 0);
+template <OfTensors F>
+TensorCall<Tensor, kArgumentsOf<F>> jacrev(F f, int which = 0) {
+  return TensorCall<Tensor, kArgumentsOf<F>>(jacrev(over_lists(std::move(f)), which));
+}
+template <OfTensors F>
+TensorCall<Tensor, kArgumentsOf<F>> jacfwd(F f, int which = 0) {
+  return TensorCall<Tensor, kArgumentsOf<F>>(jacfwd(over_lists(std::move(f)), which));
+}
+template <OfTensors F>
+TensorCall<Tensor, kArgumentsOf<F>> hessian(F f, int which = 0) {
+  return TensorCall<Tensor, kArgumentsOf<F>>(hessian(over_lists(std::move(f)), which));
+}
 
 // ---- functionalize: a function without views of its arguments and without writes, that does what
 // `f` does

@@ -1,7 +1,10 @@
 // Tensor's text with its history: "tensor([1., 2.], grad_fn=<MulBackward0>)".
 #include "tensor/print.hpp"
 
+#include <ostream>
+
 #include "autograd/meta.hpp"
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 
 namespace ingot {
@@ -20,5 +23,12 @@ std::string Tensor::to_string() const {
   }
   return tensor_text(*this, thread_state().default_dtype, suffixes);
 }
+
+std::ostream& operator<<(std::ostream& out, const Tensor& t) { return out << t.to_string(); }
+std::ostream& operator<<(std::ostream& out, const Scalar& s) { return out << to_text(s); }
+std::ostream& operator<<(std::ostream& out, const Shape& s) { return out << to_text(s); }
+std::ostream& operator<<(std::ostream& out, Int v) { return out << to_text(v); }
+std::ostream& operator<<(std::ostream& out, DType t) { return out << to_text(t); }
+std::ostream& operator<<(std::ostream& out, Device d) { return out << to_text(d); }
 
 }  // namespace ingot

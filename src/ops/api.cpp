@@ -46,6 +46,14 @@ Tensor for_values(std::size_t count, const Shape& size, DType dtype) {
   INGOT_REQUIRE(size.product() == static_cast<int64_t>(count), "tensor(): ", count, " values do not fill the shape ", size);
   return make_tensor(Geometry::contiguous(size, dtype));
 }
+// The type that holds all of them: bool, integer, real, complex, in this order.
+DType dtype_of_all(std::initializer_list<Scalar> values) {
+  const auto rank = [](const Scalar& s) { return s.is_complex() ? 3 : s.is_float() ? 2 : s.is_int() ? 1 : 0; };
+  const Scalar* widest = nullptr;
+  for (const Scalar& v : values)
+    if (!widest || rank(v) > rank(*widest)) widest = &v;
+  return widest ? widest->dtype() : thread_state().default_dtype;
+}
 Shape vector_of(std::size_t count) { return {static_cast<int64_t>(count)}; }
 
 void store(const Scalar& value, DType dtype, void* to) {
@@ -65,13 +73,17 @@ void store(const Scalar& value, DType dtype, void* to) {
 
 }  // namespace
 
+Tensor tensor(std::initializer_list<Scalar> values) { return tensor(values, dtype_of_all(values)); }
 Tensor tensor(std::initializer_list<Scalar> values, DType dtype) { return tensor(values, vector_of(values.size()), dtype); }
+Tensor tensor(std::initializer_list<Scalar> values, const Shape& size) { return tensor(values, size, dtype_of_all(values)); }
 Tensor tensor(std::initializer_list<Scalar> values, const Shape& size, DType dtype) {
   Tensor t = for_values(values.size(), size, dtype);
   char* to = static_cast<char*>(t.data_ptr());
   for (const Scalar& v : values) store(v, dtype, std::exchange(to, to + size_of(dtype)));
   return t;
 }
+Tensor tensor(const Scalar& value) { return tensor({value}, Shape()); }
+Tensor tensor(const Scalar& value, DType dtype) { return tensor({value}, Shape(), dtype); }
 Tensor tensor(const std::vector<double>& values, DType dtype) { return tensor(values, vector_of(values.size()), dtype); }
 Tensor tensor(const std::vector<double>& values, const Shape& size, DType dtype) {
   Tensor t = for_values(values.size(), size, dtype);
@@ -83,6 +95,20 @@ Tensor tensor(const std::vector<int64_t>& values, const Shape& size, DType dtype
   Tensor t = for_values(values.size(), size, dtype);
   store_row(Compute::i64, values.data(), static_cast<int64_t>(values.size()), dtype, t.data_ptr(), 1);
   return t;
+}
+namespace {
+template <class Wide, class T>
+std::vector<Wide> widened(const std::vector<T>& values) {
+  return {values.begin(), values.end()};
+}
+}  // namespace
+Tensor tensor(const std::vector<float>& values, DType dtype) { return tensor(widened<double>(values), dtype); }
+Tensor tensor(const std::vector<float>& values, const Shape& size, DType dtype) {
+  return tensor(widened<double>(values), size, dtype);
+}
+Tensor tensor(const std::vector<int>& values, DType dtype) { return tensor(widened<int64_t>(values), dtype); }
+Tensor tensor(const std::vector<int>& values, const Shape& size, DType dtype) {
+  return tensor(widened<int64_t>(values), size, dtype);
 }
 Tensor from_blob(void* data, const Shape& size, DType dtype, std::function<void()> release) {
   Geometry g = Geometry::contiguous(size, dtype);
@@ -154,8 +180,8 @@ Tensor masked_fill(const Tensor& t, const Tensor& m, const Scalar& v) { return a
 // ---- reductions
 Tensor sum(const Tensor& t, const Shape& d, bool keep) { return aten<"sum.dim_IntList">(t, d, keep); }
 Tensor mean(const Tensor& t, const Shape& d, bool keep) { return aten<"mean.dim">(t, d, keep); }
-Tensor var(const Tensor& t, const Shape& d, double correction, bool keep) {
-  return aten<"var.correction">(t, d, correction, keep);
+Tensor var(const Tensor& t, const OptionalShape& d, const std::optional<Scalar>& correction, bool keep) {
+  return aten<"var.correction">(t, d ? Value(*d) : Value(), correction, keep);
 }
 Tensor amax(const Tensor& t, const Shape& d, bool keep) { return aten<"amax">(t, d, keep); }
 Tensor amin(const Tensor& t, const Shape& d, bool keep) { return aten<"amin">(t, d, keep); }
@@ -177,11 +203,11 @@ Tensor index(const Tensor& t, const TensorList& i) { return aten<"index.Tensor">
 Tensor embedding(const Tensor& w, const Tensor& i) { return aten<"embedding">(w, i); }
 Tensor tril(const Tensor& t, int64_t d) { return aten<"tril">(t, d); }
 Tensor triu(const Tensor& t, int64_t d) { return aten<"triu">(t, d); }
-std::pair<Tensor, Tensor> sort(const Tensor& t, int64_t dim, bool descending) {
+std::tuple<Tensor, Tensor> sort(const Tensor& t, int64_t dim, bool descending) {
   TensorList r = atens<"sort">(t, dim, descending);
   return {r[0], r[1]};
 }
-std::pair<Tensor, Tensor> topk(const Tensor& t, Int k, int64_t dim, bool largest) {
+std::tuple<Tensor, Tensor> topk(const Tensor& t, Int k, int64_t dim, bool largest) {
   TensorList r = atens<"topk">(t, k, dim, largest);
   return {r[0], r[1]};
 }

@@ -350,7 +350,7 @@ TEST(HostFunctions, I080_OpsWithAFunctionOfTheirOwn) {
   const Handle a(counting({2, 2})), b(ones({2, 2})), out(zeros({2, 2}));
   EXPECT_EQ(aoti_torch__mm_plus_mm_out(out, a, b, b, a), 0);
   EXPECT_EQ(values(out), (Doubles{3, 5, 7, 9}));
-  const Handle row(zeros({4})), index(tensor({3, 0}, DType::i64)), src(tensor({5, 6})), result(zeros({4}));
+  const Handle row(zeros({4})), index(tensor({3, 0}, DType::i64)), src(tensor({5., 6})), result(zeros({4}));
   EXPECT_EQ(aoti_torch_scatter_out(result, row, 0, index, src), 0);
   EXPECT_EQ(values(result), (Doubles{6, 0, 0, 5}));
   EXPECT_EQ(aoti_torch_scatter_reduce_out(result, Handle(ones({4})), 0, index, src, "sum", 1), 0);
@@ -379,7 +379,7 @@ TEST(HostFunctions, I080_DeprecatedForms) {
   EXPECT_EQ(aoti_torch_bmm(batch, batch, &made[0]), 0);
   EXPECT_EQ(values(made[0]), (Doubles{2, 3, 6, 11}));
 
-  const Handle image(counting({1, 1, 3, 3})), kernel(ones({1, 1, 2, 2})), bias(tensor({100}));
+  const Handle image(counting({1, 1, 3, 3})), kernel(ones({1, 1, 2, 2})), bias(tensor({100.}));
   const int64_t one[] = {1, 1}, none[] = {0, 0};
   EXPECT_EQ(aoti_torch_convolution(image, kernel, nullptr, one, 2, none, 2, one, 2, 0, none, 2, 1, &made[1]), 0);
   EXPECT_EQ(values(made[1]), (Doubles{8, 12, 20, 24}));
@@ -406,7 +406,7 @@ TEST(HostFunctions, I080_DeprecatedForms) {
             0);
   EXPECT_EQ(values(made[8]), (Doubles{4, 6, 2, 3}));
   Handle weighted[4];
-  const Handle factors(tensor({1, 10, 100}));
+  const Handle factors(tensor({1., 10, 100}));
   EXPECT_EQ(aoti_torch__embedding_bag(table, indices, offsets, 0, 0, 0, factors, 0, -1, &weighted[0], &weighted[1], &weighted[2],
                                       &weighted[3]),
             0);

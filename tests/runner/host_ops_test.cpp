@@ -204,7 +204,7 @@ TEST(HostOps, I082_OptionalArguments) {
   EXPECT_EQ(slice(x, 1, &from, nullptr, 1, &made[0]), 0);
   EXPECT_EQ(made[0].values(), (Doubles{1, 2, 4, 5}));
   const auto search = function<H, H, int32_t, int32_t, const char**, H*, H*>("aoti_torch_cpu_searchsorted_Tensor");
-  const Handle sorted(tensor({1, 3, 5})), wanted(tensor({3})), order(tensor({0, 1, 2}, DType::i64));
+  const Handle sorted(tensor({1., 3, 5})), wanted(tensor({3.})), order(tensor({0, 1, 2}, DType::i64));
   const char* side = "right";
   EXPECT_EQ(search(sorted, wanted, 1, 0, nullptr, nullptr, &made[1]), 0);
   EXPECT_EQ(made[1].values(), Doubles{1});
@@ -284,7 +284,7 @@ TEST(HostOps, I082_ResultsAreWrittenIntoTheFirstHandleOrInPlace) {
 // PyTorch's own numbers.
 TEST(HostOps, I080_I081_ProductsWithoutAnOpOfTheirOwn) {
   using H = AtenTensorHandle;
-  const Handle a(tensor({1, 2, -3, 4}, {2, 2})), b(tensor({1, 0.5, 0, -1}, {2, 2})), s(tensor({0.5, -0.5, 0.25, 1}, {2, 2}));
+  const Handle a(tensor({1., 2, -3, 4}, {2, 2})), b(tensor({1, 0.5, 0, -1}, {2, 2})), s(tensor({0.5, -0.5, 0.25, 1}, {2, 2}));
   Handle made[12];
   const auto activation = function<H, H, H, double, double, int32_t, H*>("aoti_torch_cpu__addmm_activation");
   EXPECT_EQ(activation(s, a, b, 2, 3, 0, &made[0]), 0);
@@ -292,7 +292,7 @@ TEST(HostOps, I080_I081_ProductsWithoutAnOpOfTheirOwn) {
   EXPECT_EQ(activation(s, a, b, 2, 3, 1, &made[1]), 0);
   EXPECT_NEAR(made[1].values()[0], 3.999873161315918, 1e-6);
   EXPECT_NEAR(made[1].values()[1], -1.6391277313232422e-07, 1e-7);
-  const Handle packed(tensor({1, -2, 3, 4, 5, 6}, {3, 2}).to(DType::i8)), scales(tensor({0.5, 0.25, 2}));
+  const Handle packed(tensor({1., -2, 3, 4, 5, 6}, {3, 2}).to(DType::i8)), scales(tensor({0.5, 0.25, 2}));
   const auto int8 = function<H, H, H, H*>("aoti_torch_cpu__weight_int8pack_mm");
   EXPECT_EQ(int8(a, packed, scales, &made[2]), 0);
   EXPECT_EQ(made[2].values(), (Doubles{-1.5, 2.75, 34, -5.5, 1.75, 18})) << "by its formula: PyTorch needs whole blocks of 16";

@@ -20,7 +20,7 @@ Program swap(bool parameters) {
         return (b, a, view, add)
 )",
                                {"a", "b"}}},
-                             {{"a", tensor({1, 2})}, {"b", tensor({3, 4})}});
+                             {{"a", tensor({1., 2})}, {"b", tensor({3., 4})}});
   if (!parameters) return p;
   for (std::size_t k = 0; k < 2; k++) {
     p.main().inputs[k].kind = InputSpec::Kind::parameter;
@@ -35,7 +35,7 @@ TEST(CompiledPrograms, P146_WritesComeAfterAllOutputs) {
   for (const bool parameters : {false, true}) {
     SCOPED_TRACE(parameters ? "parameters" : "buffers");
     Program eager = swap(parameters), program = swap(parameters);
-    const Tensor x = tensor({10, 20});
+    const Tensor x = tensor({10., 20});
     const Values want = eager.run(Values{x});
     const CompiledProgram compiled(program);
     const Values got = compiled.run(program, Values{x});
@@ -62,14 +62,14 @@ TEST_F(CompiledEntries, OfOneProgram) {
         mul: "f32[1]" = torch.ops.aten.mul.Tensor(x, n);  x = n = None
         return (mul,)
 )";
-  Program program = listed_program({{"step", step, {"n"}}, {"read", scaled}}, {{"n", tensor({10})}});
+  Program program = listed_program({{"step", step, {"n"}}, {"read", scaled}}, {{"n", tensor({10.})}});
   compile(program, path("counter.so"));
   ModelContainerRunner first(path("counter.so"));
   ModelContainerRunner second(first, "read");
-  EXPECT_EQ(floats(first.run({tensor({1})})[0]), std::vector<float>{10});
-  EXPECT_EQ(floats(second.run({tensor({2})})[0]), std::vector<float>{22});
-  EXPECT_EQ(floats(first.run({tensor({5})})[0]), std::vector<float>{11});
-  EXPECT_EQ(floats(second.run({tensor({1})})[0]), std::vector<float>{16});
+  EXPECT_EQ(floats(first.run({tensor({1.})})[0]), std::vector<float>{10});
+  EXPECT_EQ(floats(second.run({tensor({2.})})[0]), std::vector<float>{22});
+  EXPECT_EQ(floats(first.run({tensor({5.})})[0]), std::vector<float>{11});
+  EXPECT_EQ(floats(second.run({tensor({1.})})[0]), std::vector<float>{16});
 }
 
 }  // namespace

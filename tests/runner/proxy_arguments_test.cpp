@@ -63,7 +63,7 @@ TEST_F(ProxyArguments, I092_StaticArgumentsAreTheFiles) {
                              "," + input("none", R"({"as_none": true})");
   ProxyExecutor executor(nodes("kinds::statics", inputs, R"({"as_tensor": {"name": "y"}})"), "model.json");
   TensorList out(1);
-  call(executor, {}, {tensor({1})}, out);
+  call(executor, {}, {tensor({1.})}, out);
   ASSERT_EQ(seen.size(), 12u);
   EXPECT_EQ(seen[1].to_double(), 2.5);
   EXPECT_TRUE(seen[2].to_bool());
@@ -89,7 +89,7 @@ TEST_F(ProxyArguments, I092_DynamicArgumentsAreTheCalls) {
                              input("number", R"({"as_int": 9})");
   ProxyExecutor executor(nodes("kinds::dynamics", inputs, R"({"as_tensor": {"name": "y"}})"), "model.json");
   TensorList out(1);
-  call(executor, {10, 11, 12, 13, 14, 15, 16}, {tensor({1}), tensor({2}), tensor({3}), tensor({4}), tensor({5})}, out);
+  call(executor, {10, 11, 12, 13, 14, 15, 16}, {tensor({1.}), tensor({2.}), tensor({3.}), tensor({4.}), tensor({5.})}, out);
   ASSERT_EQ(seen.size(), 10u);
   EXPECT_TRUE(seen[1].is_none()) << "it consumes nothing";
   EXPECT_EQ(seen[2].tensor().item_double(), 2);
@@ -109,14 +109,14 @@ TEST_F(ProxyArguments, I093_ResultsAreWrittenInSchemaOrder) {
                           R"({"as_tensor": {"name": "a"}}, {"as_tensors": [{"name": "b"}, {"name": "c"}]}, {"as_int": 5})"),
                     "model.json");
   TensorList out(3);
-  call(all, {}, {tensor({1})}, out);
+  call(all, {}, {tensor({1.})}, out);
   for (std::size_t k = 0; k < 3; k++) EXPECT_EQ(out[k].item_double(), 2.0 + static_cast<double>(k));
   // A result that is none takes no handle.
   ProxyExecutor some(
       nodes("kinds::results", x, R"({"as_none": true}, {"as_tensors": [{"name": "b"}, {"name": "c"}]}, {"as_int": 5})"),
       "model.json");
   TensorList two(2);
-  call(some, {}, {tensor({1})}, two);
+  call(some, {}, {tensor({1.})}, two);
   EXPECT_EQ(two[0].item_double(), 3);
   expect_in(
       "Expect returned int value to match the serialized int value, but got returned int value: 5 and serialized int value: 6",
@@ -124,7 +124,7 @@ TEST_F(ProxyArguments, I093_ResultsAreWrittenInSchemaOrder) {
         ProxyExecutor wrong(
             nodes("kinds::results", x, R"({"as_none": true}, {"as_tensors": [{"name": "b"}, {"name": "c"}]}, {"as_int": 6})"),
             "model.json");
-        call(wrong, {}, {tensor({1})}, two);
+        call(wrong, {}, {tensor({1.})}, two);
       }));
 }
 

@@ -70,12 +70,12 @@ TEST_F(ProxyExecutorTest, I091_I092_I093_NodesRunOnFlatArguments) {
   ASSERT_NE(executor, nullptr);
   EXPECT_EQ(ProxyExecutor::open(path("other.json")), nullptr);
   TensorList out(2);
-  EXPECT_EQ(call(executor->handle(), 0, {10}, {tensor({1, 2}), tensor({5, 6})}, out), "");
+  EXPECT_EQ(call(executor->handle(), 0, {10}, {tensor({1., 2}), tensor({5., 6})}, out), "");
   EXPECT_EQ(out[0].to_vector<double>(), (std::vector<double>{15, 26})) << "times is the call's, not the file's";
   EXPECT_EQ(out[1].to_vector<double>(), (std::vector<double>{-15, -26}));
   TensorList none;
-  EXPECT_EQ(call(executor->handle(), 1, {}, {tensor({1, 2})}, none), "");
-  EXPECT_EQ(call(executor->handle(), 2, {1, 1}, {tensor({1, 2})}, out), "");
+  EXPECT_EQ(call(executor->handle(), 1, {}, {tensor({1., 2})}, none), "");
+  EXPECT_EQ(call(executor->handle(), 2, {1, 1}, {tensor({1., 2})}, out), "");
   EXPECT_EQ(out[1].to_vector<double>(), std::vector<double>{2});
 }
 
@@ -84,12 +84,12 @@ TEST_F(ProxyExecutorTest, I093_EverythingMustBeConsumed) {
   TensorList out(2), one(1), none;
   expect_in("Invalid extern node index", call(executor.handle(), 3, {}, {}, none));
   expect_in("Mismatch between tensors consumed and num_tensors, got tensor_id = 4, expected num = 3",
-            call(executor.handle(), 0, {1}, {tensor({1}), tensor({2})}, one));
+            call(executor.handle(), 0, {1}, {tensor({1.}), tensor({2.})}, one));
   expect_in("Mismatch between ints consumed and num_ints, got int_id = 1, expected num = 2",
-            call(executor.handle(), 0, {1, 2}, {tensor({1}), tensor({2})}, out));
+            call(executor.handle(), 0, {1, 2}, {tensor({1.}), tensor({2.})}, out));
   expect_in(
       "Expect returned int value to match the serialized int value, but got returned int value: 3 and serialized int value: 2",
-      call(executor.handle(), 1, {}, {tensor({1, 2, 3})}, none));
+      call(executor.handle(), 1, {}, {tensor({1., 2, 3})}, none));
 }
 
 TEST_F(ProxyExecutorTest, I092_AWrongKindIsNamed) {

@@ -137,7 +137,7 @@ TEST_F(StubLibrary, I098_HandlesOfARun) {
   for (ModelContainerRunner* r : {&runner, &single}) {
     const int64_t before = TensorImpl::live();
     {
-      const Tensor x = tensor({1, 2, 3});
+      const Tensor x = tensor({1., 2, 3});
       const TensorList out = r->run({x}, stream);
       EXPECT_EQ(record.inputs, 1u);
       EXPECT_EQ(record.input_data, x.data_ptr()) << "the handle shares the storage";
@@ -152,10 +152,10 @@ TEST_F(StubLibrary, I098_HandlesOfARun) {
     }
     EXPECT_EQ(TensorImpl::live(), before) << "each handle is released once";
     fail_in(record, r == &single ? "AOTInductorModelContainerRunSingleThreaded" : "AOTInductorModelContainerRun");
-    expect_in(record.failing, error_of([&] { r->run({tensor({1})}); }));
+    expect_in(record.failing, error_of([&] { r->run({tensor({1.})}); }));
     EXPECT_EQ(TensorImpl::live(), before);
     fail_in(record, "AOTInductorModelContainerGetNumOutputs");
-    expect_in(record.failing, error_of([&] { r->run({tensor({1})}); }));
+    expect_in(record.failing, error_of([&] { r->run({tensor({1.})}); }));
     EXPECT_EQ(TensorImpl::live(), before);
     fail_in(record, "");
   }

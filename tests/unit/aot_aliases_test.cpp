@@ -514,7 +514,7 @@ TEST_F(AotAliases, R052_TheStorageAroundAWrittenArgument) {
   for (const bool spaced : {false, true}) {
     verify(f,
            [&] {
-             const Tensor leaf = tensor({1, 2, 3, 4}).requires_grad_(), whole = leaf + 1;
+             const Tensor leaf = tensor({1., 2, 3, 4}).requires_grad_(), whole = leaf + 1;
              return Made{{leaf}, {spaced ? aten<"slice.Tensor">(whole, 0, 0, 4, 2) : aten<"slice.Tensor">(whole, 0, 0, 2, 1)}};
            },
            {});

@@ -195,7 +195,7 @@ TEST_F(AotModules, A129_ABufferOfAnotherSize) {
     Tensor buf, w;
     M() {
       add_buffer("buf", buf, ones({4, 4}));
-      add_parameter("w", w, tensor({4, 5, 1, 2, 6, 7, 8, 9}, {4, 2}));
+      add_parameter("w", w, tensor({4., 5, 1, 2, 6, 7, 8, 9}, {4, 2}));
     }
     Tensor forward(const Tensor& x) override {
       buf.add_(1);

@@ -91,7 +91,7 @@ TEST_F(AotOverlap, R083_AViewOfWhatAnotherArgumentWrites) {
     return TensorList{aten<"as_strided">(in[0], Shape{2}, Shape{1}, 1)};
   };
   const auto halves = [] {
-    const Tensor whole = tensor({1, 2, 3, 4});
+    const Tensor whole = tensor({1., 2, 3, 4});
     return TensorList{aten<"slice.Tensor">(whole, 0, 0, 2, 1), aten<"slice.Tensor">(whole, 0, 2, 4, 1)};
   };
   EXPECT_NE(error_of([&] { aot_function(f)(halves()); }).find("another argument has them, which the function writes"),

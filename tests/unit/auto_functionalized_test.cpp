@@ -96,8 +96,8 @@ TEST_F(AutoFunctionalized, P172_TheListingIsPyTorchs) {
       "    return (getitem,)\n";
   const Graph g = parse_graph(v1);
   EXPECT_EQ(print(g), v1);
-  const Tensor x = tensor({1, 2});
-  EXPECT_EQ(floats(Interpreter(g).run(Values{x, tensor({10, 20})})[0]), (Floats{31, 62}));
+  const Tensor x = tensor({1., 2});
+  EXPECT_EQ(floats(Interpreter(g).run(Values{x, tensor({10., 20})})[0]), (Floats{31, 62}));
   EXPECT_EQ(floats(x), (Floats{1, 2}));
 }
 
@@ -255,7 +255,7 @@ TEST_F(AutoFunctionalized, BadCalls) {
            ")\n    getitem = f[1]\n    return (getitem,)\n";
   };
   const auto fault = [&](const std::string& arguments) {
-    return user_error([&] { (void)Interpreter(parse_graph(program(arguments))).run(Values{tensor({1, 2}), tensor({3, 4})}); });
+    return user_error([&] { (void)Interpreter(parse_graph(program(arguments))).run(Values{tensor({1., 2}), tensor({3., 4})}); });
   };
   const struct {
     const char *arguments, *message;

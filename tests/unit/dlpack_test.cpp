@@ -42,7 +42,7 @@ using Old = Foreign<DLManagedTensor>;
 using New = Foreign<DLManagedTensorVersioned>;
 
 TEST_F(DLPack, ExportSharesTheBytes) {
-  const Tensor t = tensor({0, 1, 2, 3, 4, 5}, {2, 3});
+  const Tensor t = tensor({0., 1, 2, 3, 4, 5}, {2, 3});
   DLManagedTensor* m = to_dlpack(t);
   const DLTensor& d = m->dl_tensor;
   EXPECT_EQ(d.data, t.data_ptr());
@@ -77,7 +77,7 @@ TEST_F(DLPack, ExportKeepsTheBytesAliveUntilTheDeleterRuns) {
 }
 
 TEST_F(DLPack, ExportOfAViewPointsAtItsFirstElement) {
-  const Tensor t = tensor({0, 1, 2, 3, 4, 5}, {2, 3});
+  const Tensor t = tensor({0., 1, 2, 3, 4, 5}, {2, 3});
   DLManagedTensor* m = to_dlpack(t.t().slice(0, 1, 3));
   EXPECT_EQ(*static_cast<float*>(m->dl_tensor.data), 1);
   EXPECT_EQ(m->dl_tensor.shape[0], 2);
@@ -90,7 +90,7 @@ TEST_F(DLPack, ExportOfAViewPointsAtItsFirstElement) {
 }
 
 TEST_F(DLPack, AnExportDoesNotChangeWithItsTensor) {
-  Tensor t = tensor({0, 1, 2, 3, 4, 5}, {2, 3});
+  Tensor t = tensor({0., 1, 2, 3, 4, 5}, {2, 3});
   DLManagedTensor* m = to_dlpack(t);
   t->geom.sizes = {3, 2};
   EXPECT_EQ(m->dl_tensor.shape[0], 2);

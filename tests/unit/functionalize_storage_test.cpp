@@ -123,7 +123,7 @@ TEST_F(Functionalize, AStaleAsStridedViewOfArgumentsThatShareAStorage) {
   const auto gradient = [](const TensorFunction& f) {
     Tensor leaf = count({3, 2}).requires_grad_();
     const Tensor base = zeros({3, 2}), result = f({base.slice(1, 1, 2), base, leaf * 1})[0];
-    return grad({(result * tensor({1, 2})).sum()}, {leaf})[0].to_vector<double>();
+    return grad({(result * tensor({1., 2})).sum()}, {leaf})[0].to_vector<double>();
   };
   const TensorFunction f = [](const TensorList& in) {
     const Tensor view = in[0].as_strided({2}, {1}, 0);

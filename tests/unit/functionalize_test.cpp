@@ -297,7 +297,7 @@ TEST_F(Functionalize, R059_InExportConversionsCopyAndTheirResultsTakeNoWrites) {
 }
 
 TEST_F(Functionalize, R061_TensorsWithoutStorageAreWrapped) {
-  const auto sparse = [] { return sparse_tensor(arange(1, 3), tensor({5, 7}), 4); };
+  const auto sparse = [] { return sparse_tensor(arange(1, 3), tensor({5., 7}), 4); };
   const Tensor x = sparse(), f = to_functional(x);
   EXPECT_TRUE(is_sparse_tensor(functional_state(f)->value));
   EXPECT_EQ(f->storage->nbytes().number(), 0);

@@ -78,7 +78,7 @@ TEST(GraphInterpret, RunsWhatTheTextSays) {
             neg = torch.ops.aten.neg.default(x)
             return (neg,)
 )");
-  const Tensor x = tensor({1, 5, 2});
+  const Tensor x = tensor({1., 5, 2});
   const Values yes = Interpreter(g).run(Values{x, Value(1)}), no = Interpreter(g).run(Values{x, Value(-1)});
   EXPECT_EQ(yes[0].tensor().to_vector<float>(), (std::vector<float>{0, 4, 1}));
   EXPECT_EQ(yes[1].tensor().item_int(), 1);
@@ -112,7 +112,7 @@ std::string vmap_program(const std::string& body, const std::string& result) {
 }
 
 TEST(GraphInterpret, RunsVmapsInThePlaceTheyStand) {
-  const Tensor x = tensor({1, 2, 3, 4, 5, 6}).reshape({2, 3}), y = tensor({1, 10, 100});
+  const Tensor x = tensor({1., 2, 3, 4, 5, 6}).reshape({2, 3}), y = tensor({1., 10, 100});
   const auto run = [&](const std::string& body) {
     const Graph g = parse_graph(vmap_program(body, "r"));
     return Interpreter(g).run(Values{x, y})[0].tensor().contiguous().to_vector<float>();

@@ -88,7 +88,7 @@ TEST_F(Import, RunsAGraph) {
   EXPECT_EQ(p.producer, "torch 2.11");
   ASSERT_EQ(p.main().graph.nodes().size(), 2u);
   EXPECT_EQ(p.main().graph.nodes()[1]->module_path, "net.l (Linear)");
-  const Values out = p.run(Values{tensor({1, 2})});
+  const Values out = p.run(Values{tensor({1., 2})});
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].tensor().to_vector<float>(), (std::vector<float>{2, 4}));
 }
@@ -107,7 +107,7 @@ TEST_F(Import, KeepsStateBetweenCalls) {
   p.output_specs = result("p_tied");
   Program program = load(p);
   EXPECT_TRUE(program.state.at("w").is_parameter);
-  const Values input{tensor({10, 20})};
+  const Values input{tensor({10., 20})};
   EXPECT_EQ(program.run(input)[0].tensor().to_vector<float>(), (std::vector<float>{11, 22, 11, 22}));
   EXPECT_EQ(program.run(input)[0].tensor().to_vector<float>(), (std::vector<float>{21, 42, 21, 42}));
 }
@@ -120,12 +120,12 @@ TEST_F(Import, TakesMissingWeightsFromTheUser) {
   p.input_specs = R"({"parameter": {"arg": {"name": "p_w"}, "parameter_name": "l.w"}},)" + user("x");
   p.nodes = add_node("p_w", "x", "y");
   Program program = load(p);
-  const Values input{tensor({1, 1})};
+  const Values input{tensor({1., 1})};
   EXPECT_EQ(user_error([&] { (void)program.run(input); }),
             "weight l.w (archive/data/weights/weight_0) is not in the archive and was not supplied");
-  user_error([&] { program.supply("l.w", tensor({1, 2, 3})); });
-  user_error([&] { program.supply("other", tensor({1, 2})); });
-  program.supply("l.w", tensor({1, 2}));
+  user_error([&] { program.supply("l.w", tensor({1., 2, 3})); });
+  user_error([&] { program.supply("other", tensor({1., 2})); });
+  program.supply("l.w", tensor({1., 2}));
   EXPECT_EQ(program.run(input)[0].tensor().to_vector<float>(), (std::vector<float>{2, 3}));
 }
 
@@ -143,7 +143,7 @@ TEST_F(Import, UnpacksListsAndComputesNumbers) {
   p.outputs = tensor_arg("b") + R"(, {"as_int": 3})";
   p.output_specs = result("b") + R"(, {"user_output": {"arg": {"as_int": 3}}})";
   Program program = load(p);
-  const Values out = program.run(Values{tensor({1, 2, 3}), Value(1)});
+  const Values out = program.run(Values{tensor({1., 2, 3}), Value(1)});
   EXPECT_EQ(out[0].tensor().to_vector<float>(), (std::vector<float>{3}));
   EXPECT_EQ(out[1].to_int64(), 3);
 }
@@ -154,7 +154,7 @@ TEST_F(Import, NamesUnknownOperators) {
   p.nodes = node("torch.ops.mine.magic.default", named("self", tensor_arg("x")), tensor_arg("m"), "m") + "," +
             node("torch.ops.higher_order.flex", named("", tensor_arg("m")), tensor_arg("y"), "y");
   Program program = load(p);
-  EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1})}); }),
+  EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1.})}); }),
             "unsupported operator torch.ops.mine.magic.default (node m, from net.l (Linear) at net.py:7)\n"
             "unsupported operator torch.ops.higher_order.flex (node y, from net.l (Linear) at net.py:7)\n"
             "`ingot ops --missing FILE` lists what a program needs and Ingot does not have");
@@ -164,7 +164,7 @@ TEST_F(Import, SaysWhereAnOpFailed) {
   Program program = load({.inputs = tensor_arg("x") + "," + tensor_arg("z"),
                           .nodes = add_node("x", "z", "y"),
                           .input_specs = user("x") + "," + user("z")});
-  const std::string message = user_error([&] { (void)program.run(Values{tensor({1, 2}), tensor({1, 2, 3})}); });
+  const std::string message = user_error([&] { (void)program.run(Values{tensor({1., 2}), tensor({1., 2, 3})}); });
   EXPECT_NE(message.find("(node y, from net.l (Linear) at net.py:7)"), message.npos) << message;
   EXPECT_NE(user_error([&] { (void)program.run({}); }).find("takes 2 inputs, found 0"), std::string::npos);
 }

@@ -30,8 +30,8 @@ TEST_F(MakeFx, AGraphPrintsAndRuns) {
 
 TEST_F(MakeFx, AGraphIsAFunctionThatTransformsTake) {
   const GraphFunction g = make_fx([](const TensorList& in) { return TensorList{(in[0] * in[0]).sum()}; }, {ones({3})});
-  EXPECT_EQ(grad(g)({tensor({1, 2, 3})})[0].to_vector<double>(), (std::vector<double>{2, 4, 6}));
-  EXPECT_EQ(vmap(grad(g))({tensor({1, 2, 3, 4, 5, 6}, {2, 3})})[0].to_vector<double>(),
+  EXPECT_EQ(grad(g)({tensor({1., 2, 3})})[0].to_vector<double>(), (std::vector<double>{2, 4, 6}));
+  EXPECT_EQ(vmap(grad(g))({tensor({1., 2, 3, 4, 5, 6}, {2, 3})})[0].to_vector<double>(),
             (std::vector<double>{2, 4, 6, 8, 10, 12}));
 }
 

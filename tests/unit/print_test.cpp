@@ -47,10 +47,10 @@ TEST_F(Print, Booleans) {
 }
 
 TEST_F(Print, WholeFloatsHaveABarePoint) {
-  EXPECT_EQ(tensor({1, 2}).to_string(), "tensor([1., 2.])");
-  EXPECT_EQ(tensor({1, 1000}).to_string(), "tensor([   1., 1000.])");
-  EXPECT_EQ(tensor({-1, 0, 10}).to_string(), "tensor([-1.,  0., 10.])");
-  EXPECT_EQ(tensor({0, 0}).to_string(), "tensor([0., 0.])");
+  EXPECT_EQ(tensor({1., 2}).to_string(), "tensor([1., 2.])");
+  EXPECT_EQ(tensor({1., 1000}).to_string(), "tensor([   1., 1000.])");
+  EXPECT_EQ(tensor({-1., 0, 10}).to_string(), "tensor([-1.,  0., 10.])");
+  EXPECT_EQ(tensor({0., 0}).to_string(), "tensor([0., 0.])");
   EXPECT_EQ(tensor({-0.0, 1}).to_string(), "tensor([-0., 1.])");
   EXPECT_EQ(scalar_tensor(3.0).to_string(), "tensor(3.)");
 }
@@ -66,7 +66,7 @@ TEST_F(Print, FixedDigits) {
 TEST_F(Print, ScientificWhenFarApartBigOrSmall) {
   EXPECT_EQ(tensor({1e28, 1e-28}).to_string(), "tensor([1.0000e+28, 1.0000e-28])");
   EXPECT_EQ(tensor({0.01, 11}).to_string(), "tensor([1.0000e-02, 1.1000e+01])");
-  EXPECT_EQ(tensor({1, 1010}).to_string(), "tensor([1.0000e+00, 1.0100e+03])");
+  EXPECT_EQ(tensor({1., 1010}).to_string(), "tensor([1.0000e+00, 1.0100e+03])");
   EXPECT_EQ(tensor({123456789.}).to_string(), "tensor([1.2346e+08])");
   EXPECT_EQ(tensor({0.00002}).to_string(), "tensor([2.0000e-05])");
   EXPECT_EQ(scalar_tensor(0.00002).to_string(), "tensor(2.0000e-05)");
@@ -166,7 +166,7 @@ TEST_F(Print, EmptyTensorsSayTheirSize) {
 }
 
 TEST_F(Print, History) {
-  Tensor x = tensor({123}).requires_grad_();
+  Tensor x = tensor({123.}).requires_grad_();
   EXPECT_EQ(x.to_string(), "tensor([123.], requires_grad=True)");
   EXPECT_EQ((x * 2).to_string(), "tensor([246.], grad_fn=<MulBackward0>)");
   EXPECT_EQ((x + x).to(float64).to_string(), "tensor([246.], dtype=torch.float64, grad_fn=<ToCopyBackward0>)");

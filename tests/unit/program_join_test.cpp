@@ -62,18 +62,18 @@ Program left_out(Program p) {
 }
 
 TEST(ProgramJoin, EntriesOfAllShareOneState) {
-  Program p = join(list_of(adds("add", tensor({10})), times("scale", tensor({10}))));
+  Program p = join(list_of(adds("add", tensor({10.})), times("scale", tensor({10.}))));
   EXPECT_EQ(p.name, "add+scale");
   ASSERT_EQ(p.entries.size(), 2u);
   EXPECT_EQ(p.entries[1].from, "scale.pt2");
-  (void)p.run(Values{tensor({5})});
-  EXPECT_EQ(elements_of(p.run(Values{tensor({2})}, 1)[0]), std::vector<float>{30});
+  (void)p.run(Values{tensor({5.})});
+  EXPECT_EQ(elements_of(p.run(Values{tensor({2.})}, 1)[0]), std::vector<float>{30});
   EXPECT_EQ(p.state.size(), 1u);
 }
 
 TEST(ProgramJoin, OneStaysAsItIs) {
   std::vector<Program> one;
-  one.push_back(times("scale", tensor({3})));
+  one.push_back(times("scale", tensor({3.})));
   EXPECT_EQ(join(std::move(one)).name, "scale.pt2");
   EXPECT_EQ(error_of([] { (void)join({}); }), "join: expected at least one program");
 }
@@ -82,31 +82,31 @@ TEST(ProgramJoin, StateOfOneNameIsTheSame) {
   const std::string differ =
       "entry point 'b': expected the state 'n' of the entry points before it, found another of that name (dtype, sizes, strides or "
       "elements differ); export all of them from one module";
-  EXPECT_EQ(error_of([] { (void)join(list_of(times("a", tensor({1})), times("b", tensor({2})))); }), differ);
-  EXPECT_EQ(error_of([] { (void)join(list_of(times("a", tensor({1})), times("b", tensor({1, 1})))); }), differ);
-  EXPECT_EQ(error_of([] { (void)join(list_of(times("a", tensor({1})), times("b", tensor({1}).to(float64)))); }), differ);
+  EXPECT_EQ(error_of([] { (void)join(list_of(times("a", tensor({1.})), times("b", tensor({2.})))); }), differ);
+  EXPECT_EQ(error_of([] { (void)join(list_of(times("a", tensor({1.})), times("b", tensor({1., 1})))); }), differ);
+  EXPECT_EQ(error_of([] { (void)join(list_of(times("a", tensor({1.})), times("b", tensor({1.}).to(float64)))); }), differ);
 }
 
 TEST(ProgramJoin, WhatExportersCountIsToldApart) {
-  Program other = join(list_of(times("a", tensor({1})), counted(times("b", tensor({2})))));
+  Program other = join(list_of(times("a", tensor({1.})), counted(times("b", tensor({2.})))));
   EXPECT_EQ(other.state.size(), 2u);
-  EXPECT_EQ(elements_of(other.run(Values{tensor({10})}, 0)[0]), std::vector<float>{10});
-  EXPECT_EQ(elements_of(other.run(Values{tensor({10})}, 1)[0]), std::vector<float>{20});
+  EXPECT_EQ(elements_of(other.run(Values{tensor({10.})}, 0)[0]), std::vector<float>{10});
+  EXPECT_EQ(elements_of(other.run(Values{tensor({10.})}, 1)[0]), std::vector<float>{20});
   EXPECT_TRUE(other.state.contains("b.n"));
-  EXPECT_EQ(join(list_of(counted(times("a", tensor({1}))), counted(times("b", tensor({1}))))).state.size(), 1u);
+  EXPECT_EQ(join(list_of(counted(times("a", tensor({1.}))), counted(times("b", tensor({1.}))))).state.size(), 1u);
 }
 
 TEST(ProgramJoin, BytesThatOneFileLeavesOutAreAnothers) {
-  Program p = join(list_of(left_out(times("a", tensor({4}))), times("b", tensor({4}))));
-  EXPECT_EQ(elements_of(p.run(Values{tensor({2})})[0]), std::vector<float>{8});
+  Program p = join(list_of(left_out(times("a", tensor({4.}))), times("b", tensor({4.}))));
+  EXPECT_EQ(elements_of(p.run(Values{tensor({2.})})[0]), std::vector<float>{8});
   // Two files may call different bytes alike.
-  Program m = times("b", tensor({4}));
+  Program m = times("b", tensor({4.}));
   m.state["m"] = m.state.extract("n").mapped();
   m.main().inputs[1].name = "m";
   m.state.at("m").tensor = {};
   m.state.at("m").entry = "data/weights/weight_0";
-  Program both = join(list_of(left_out(times("a", tensor({4}))), std::move(m)));
-  both.supply("n", tensor({3}));
+  Program both = join(list_of(left_out(times("a", tensor({4.}))), std::move(m)));
+  both.supply("n", tensor({3.}));
   EXPECT_FALSE(both.state.at("m").tensor.defined());
 }
 

@@ -30,23 +30,23 @@ Program counter(const Tensor& n) {
 std::vector<float> floats(const Value& v) { return v.tensor().to_vector<float>(); }
 
 TEST(ProgramEntries, ShareOneState) {
-  Program p = counter(tensor({10}));
+  Program p = counter(tensor({10.}));
   const std::size_t read = p.entry_named("read");
   EXPECT_EQ(read, 1u);
   EXPECT_EQ(&p.main(), &p.entries[0]);
-  const Values before = p.run(Values{tensor({1})});
+  const Values before = p.run(Values{tensor({1.})});
   ASSERT_EQ(before.size(), 1u);
-  EXPECT_EQ(floats(p.run(Values{tensor({2})}, read)[0]), std::vector<float>{22});
-  EXPECT_EQ(floats(p.run(Values{tensor({5})})[0]), std::vector<float>{11});
-  EXPECT_EQ(floats(p.run(Values{tensor({1})}, read)[0]), std::vector<float>{16});
+  EXPECT_EQ(floats(p.run(Values{tensor({2.})}, read)[0]), std::vector<float>{22});
+  EXPECT_EQ(floats(p.run(Values{tensor({5.})})[0]), std::vector<float>{11});
+  EXPECT_EQ(floats(p.run(Values{tensor({1.})}, read)[0]), std::vector<float>{16});
   EXPECT_EQ(floats(before[0]), std::vector<float>{10});  // a result is none of the state
   EXPECT_EQ(floats(p.state.at("n").tensor), std::vector<float>{16});
 }
 
 TEST(ProgramEntries, AreFoundByName) {
-  const Program p = counter(tensor({0}));
+  const Program p = counter(tensor({0.}));
   EXPECT_EQ(error_of([&] { (void)p.entry_named("write"); }), "listed: there is no entry point 'write'; it has step, read");
-  EXPECT_EQ(error_of([&] { (void)counter(tensor({0})).run(Values{}, 1); }), "listed takes 1 inputs, found 0");
+  EXPECT_EQ(error_of([&] { (void)counter(tensor({0.})).run(Values{}, 1); }), "listed takes 1 inputs, found 0");
 }
 
 // A .pt2 file has a place for one entry point of a program; one that is made by hand is written as
@@ -54,14 +54,14 @@ TEST(ProgramEntries, AreFoundByName) {
 TEST(ProgramEntries, AreFilesOfTheirOwn) {
   const std::string file = ::testing::TempDir() + "program_entries.pt2";
   Pt2Program both;
-  both.program = counter(tensor({3}));
+  both.program = counter(tensor({3.}));
   EXPECT_EQ(error_of([&] { save_pt2(file, both); }), "listed: a .pt2 file holds programs of one entry point, this one has 2");
   both.program.entries.pop_back();
   both.program.main().call_spec = CallSpec{flatten(Tree::tuple({Tree::tuple({Tree()}), Tree::dict({})})).spec,
                                            flatten(Tree::tuple({Tree()})).spec, std::vector<std::string>{"x"}};
   save_pt2(file, both);
   Program back = load_pt2(file);
-  EXPECT_EQ(floats(back.call(Tree::tuple({tensor({4})}))[0].leaf()), std::vector<float>{3});
+  EXPECT_EQ(floats(back.call(Tree::tuple({tensor({4.})}))[0].leaf()), std::vector<float>{3});
   EXPECT_EQ(floats(back.state.at("n").tensor), std::vector<float>{7});
   EXPECT_EQ(back.main().input_leaves().at(0).name, "x");
 }

@@ -78,7 +78,7 @@ inline Verdict judge(const std::string& file) {
       for (auto& [name, e] : p.state)
         if (!e.tensor.defined()) p.supply(name, make_tensor(Geometry::contiguous(e.sizes, e.dtype)));
       try {
-        (void)p.run(Values{tensor({1, 2})});
+        (void)p.run(Values{tensor({1., 2})});
         told = "h";
       } catch (const UserError& e) {
         told = text("f", e.what());

@@ -83,10 +83,10 @@ TEST_F(Container, P025_NamesOfOnePayloadShareIt) {
 
 TEST_F(Container, P025_P027_ATensorGivenToOneNameIsAllNamesOfItsElements) {
   Program p = load(Pt2Entries::plain({parameter("a")}, {{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}}));
-  p.supply("b", tensor({1, 2}));
+  p.supply("b", tensor({1., 2}));
   EXPECT_EQ(floats(p.state.at("a").tensor), (V{1, 2}));
   EXPECT_FALSE(p.state.at("c").tensor.defined());
-  p.supply("a", tensor({3, 4}));
+  p.supply("a", tensor({3., 4}));
   EXPECT_EQ(p.state.at("a").tensor->storage, p.state.at("b").tensor->storage);
 }
 
@@ -99,12 +99,12 @@ TEST_F(Container, P026_EmptyPayloads) {
 TEST_F(Container, P027_AbsentPayloadsAreGivenByTheUser) {
   Program p = load(Pt2Entries::plain({parameter("w")}, {{.name = "w"}}));
   EXPECT_FALSE(p.state.at("w").tensor.defined());
-  const Values input{tensor({1, 2})};
+  const Values input{tensor({1., 2})};
   expect_says(user_error([&] { (void)p.run(input); }),
               "weight w (archive/data/weights/weight_0) is not in the archive and was not supplied");
-  user_error([&] { p.supply("w", tensor({1, 2, 3})); });
-  user_error([&] { p.supply("w", tensor({1, 2}).to(float64)); });
-  p.supply("w", tensor({1, 2}));
+  user_error([&] { p.supply("w", tensor({1., 2, 3})); });
+  user_error([&] { p.supply("w", tensor({1., 2}).to(float64)); });
+  p.supply("w", tensor({1., 2}));
   EXPECT_EQ(floats(p.run(input)[0].tensor()), (V{2, 4}));
 }
 

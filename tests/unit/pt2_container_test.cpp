@@ -212,7 +212,7 @@ TEST_F(Container, P190_OldExportedPrograms) {
     EXPECT_FALSE(p.state.at("tied").is_parameter);
     EXPECT_EQ(floats(p.state.at("tied").tensor), (V{3, 4}));
     EXPECT_EQ(p.state.at("c").tensor.to_vector<int64_t>(), std::vector<int64_t>{7});
-    EXPECT_EQ(floats(p.run(Values{tensor({1, 2})})[0].tensor()), (V{2, 4}));
+    EXPECT_EQ(floats(p.run(Values{tensor({1., 2})})[0].tensor()), (V{2, 4}));
   }
   EXPECT_EQ(open_pt2_archive(path("p.pt2")).extra_files, std::vector<std::string>{"readme"});
   const SampleInputsResult r = read_sample_inputs(path("p.pt2"));

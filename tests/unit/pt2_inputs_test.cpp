@@ -143,7 +143,7 @@ TEST(Pt2Inputs, P049_KindsOfGraphInputs) {
 TEST(Pt2Inputs, P143_SupplyingNothing) {
   ProgramJson p;
   p.state("parameter", "p_w", "w").returns(val("p_w"));
-  Program program = read(p, {{"w", state_of(tensor({1}))}});
+  Program program = read(p, {{"w", state_of(tensor({1.}))}});
   expect_in("without a tensor", user_error([&] { program.supply("w", Tensor()); }));
 }
 
@@ -257,8 +257,8 @@ TEST(Pt2Inputs, P100_P103_P121_UnbackedSymbols) {
   const Tensor nz = program.main().graph.nodes()[1]->meta.tensor();
   EXPECT_TRUE(nz.size(0).same(program.main().graph.nodes()[2]->meta.to_int()));
   EXPECT_EQ(nz.size(0).expr()->hi, 2);
-  EXPECT_EQ(program.run(Values{tensor({0, 1})})[1].to_int64(), 1);
-  EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1, 1, 1})}); }),
+  EXPECT_EQ(program.run(Values{tensor({0., 1})})[1].to_int64(), 1);
+  EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1., 1, 1})}); }),
             "Runtime assertion failed for expression u0 <= 2 on node 'le'");
 }
 
@@ -336,12 +336,12 @@ TEST(Pt2Inputs, P140_P143_StateByTagAndKept) {
   p.then(op_node("add_.Tensor", {arg("self", val("b_odd_name")), arg("other", val("c"))}, "add_"));
   p.then(op_node("add.Tensor", {arg("self", val("x")), arg("other", val("b_odd_name"))}, "y")).returns(val("y"));
   const auto fresh = [] {
-    return std::map<std::string, StateEntry>{{"block.n", state_of(tensor({1}))}, {"lifted", state_of(tensor({10}))}};
+    return std::map<std::string, StateEntry>{{"block.n", state_of(tensor({1.}))}, {"lifted", state_of(tensor({10.}))}};
   };
   Program program = read(p, fresh());
-  EXPECT_EQ(floats(program.run(Values{tensor({0})})[0]), Floats{11});
-  EXPECT_EQ(floats(program.run(Values{tensor({0})})[0]), Floats{21});
-  EXPECT_EQ(floats(read(p, fresh()).run(Values{tensor({0})})[0]), Floats{11});  // a fresh load starts again
+  EXPECT_EQ(floats(program.run(Values{tensor({0.})})[0]), Floats{11});
+  EXPECT_EQ(floats(program.run(Values{tensor({0.})})[0]), Floats{21});
+  EXPECT_EQ(floats(read(p, fresh()).run(Values{tensor({0.})})[0]), Floats{11});  // a fresh load starts again
   EXPECT_FALSE(program.main().inputs[1].persistent);
   expect_in("'block.n' is neither among the weights nor among the constants", error_of(p));
 }
@@ -365,7 +365,7 @@ TEST(Pt2Inputs, P144_P145_P146_MutationsAreWrittenAfterAllOutputs) {
   p.writes("loss_output", "sum", "");
   p.writes("gradient_to_parameter", "sum", R"(, "parameter_name": "w")")
       .writes("gradient_to_user_input", "sum", R"(, "user_input_name": "x")");
-  Tensor w = tensor({1}), a = tensor({2}), b = tensor({3}), x = tensor({10});
+  Tensor w = tensor({1.}), a = tensor({2.}), b = tensor({3.}), x = tensor({10.});
   w.requires_grad_();
   Program program = read(p, {{"w", state_of(w)}, {"a", state_of(a)}, {"b", state_of(b)}});
   const Values out = program.run(Values{x});
@@ -389,7 +389,7 @@ TEST(Pt2Inputs, P146_TargetsMustExistAndFit) {
     p.state("buffer", "b", "b", R"(, "persistent": true)").input("x", meta({"2"}, {"1"}));
     p.graph.tensor_values.push_back(entry("b", meta({"3"}, {"1"})));
     p.writes(tag, "x", rest);
-    return user_error([&] { (void)read(p, {{"b", state_of(tensor({1, 2, 3}))}}); });
+    return user_error([&] { (void)read(p, {{"b", state_of(tensor({1., 2, 3}))}}); });
   };
   expect_in("buffer_mutation: unknown target q", error("buffer_mutation", R"(, "buffer_name": "q")"));
   expect_in("parameter_mutation: unknown target b", error("parameter_mutation", R"(, "parameter_name": "b")"));
@@ -406,7 +406,7 @@ TEST(Pt2Inputs, P147_TrainingDialectWritesThroughPlaceholders) {
   p.then(op_node("select.int", {arg("self", val("p_w")), arg("dim", integer(0)), arg("index", integer(1))}, "view"));
   p.then(op_node("add_.Tensor", {arg("self", val("view")), arg("other", val("x"))}, "add_"));
   p.then(op_node("zero_.default", {arg("self", val("x"))}, "zero_")).returns(val("p_w"));
-  Tensor w = tensor({1, 2}), x = tensor({5}, Shape{});
+  Tensor w = tensor({1., 2}), x = tensor({5.}, Shape{});
   Program program = read(p, {{"w", state_of(w)}});
   EXPECT_TRUE(program.run(Values{x})[0].tensor().is_same(w));
   EXPECT_EQ(floats(w), (Floats{1, 7}));

@@ -39,7 +39,7 @@ TEST(Pt2Nodes, P110_P111_P116_UnknownTargetsAreReportedTogether) {
       .returns(val("z"));
   const Program program = read(p);  // loading and listing works
   EXPECT_EQ(program.main().unsupported_nodes().size(), std::size(unknown) + 1);
-  const std::string message = refusal(p, {tensor({1})});
+  const std::string message = refusal(p, {tensor({1.})});
   i = 0;
   for (const char* target : unknown) expect_in(text("unsupported operator ", target, " (node y", i++, ")"), message);
   expect_in("unsupported operator torch.ops.torchvision.decode_gif.default (node r)", message);
@@ -146,7 +146,7 @@ TEST(Pt2Nodes, P120_P121_Assertions) {
     p.then(node(text("torch.ops.aten.", op), inputs, outputs, "check")).returns(val("x"));
     return p;
   };
-  const Values good{tensor({2}), tensor({0})}, bad{tensor({0}), tensor({0})};
+  const Values good{tensor({2.}), tensor({0.})}, bad{tensor({0.}), tensor({0.})};
   const ProgramJson message = asserting("_assert_async.msg", {arg("assert_msg", str("it is zero"))});
   EXPECT_EQ(run(message, good).size(), 1u);
   EXPECT_EQ(refusal(message, bad), "it is zero");
@@ -163,9 +163,9 @@ TEST(Pt2Nodes, P120_P121_Assertions) {
         .returns(val("x"));
     return p;
   };
-  EXPECT_EQ(run(number(sym_int("n")), {tensor({1}), Value(3)}).size(), 1u);
-  EXPECT_EQ(refusal(number(sym_int("n")), {tensor({1}), Value(0)}), "no n");
-  EXPECT_EQ(refusal(number(as("as_bool", "false")), {tensor({1}), Value(0)}),
+  EXPECT_EQ(run(number(sym_int("n")), {tensor({1.}), Value(3)}).size(), 1u);
+  EXPECT_EQ(refusal(number(sym_int("n")), {tensor({1.}), Value(0)}), "no n");
+  EXPECT_EQ(refusal(number(as("as_bool", "false")), {tensor({1.}), Value(0)}),
             "no n");  // proven false: still only when it runs
 
   const auto constrained = [](std::string_view op, const std::vector<std::string>& more) {
@@ -177,14 +177,14 @@ TEST(Pt2Nodes, P120_P121_Assertions) {
     return p;
   };
   const ProgramJson range = constrained("sym_constrain_range.default", {arg("min", integer(2), 2), arg("max", integer(4), 2)});
-  EXPECT_EQ(run(range, {tensor({1}), Value(4)}).size(), 1u);
-  expect_in("Invalid value range for 5 between [2, 4]", refusal(range, {tensor({1}), Value(5)}));
-  expect_in("Invalid value range for 1 between [2, 4]", refusal(range, {tensor({1}), Value(1)}));
+  EXPECT_EQ(run(range, {tensor({1.}), Value(4)}).size(), 1u);
+  expect_in("Invalid value range for 5 between [2, 4]", refusal(range, {tensor({1.}), Value(5)}));
+  expect_in("Invalid value range for 1 between [2, 4]", refusal(range, {tensor({1.}), Value(1)}));
   const ProgramJson open = constrained("sym_constrain_range.default", {});
-  EXPECT_EQ(run(open, {tensor({1}), Value(-5)}).size(), 1u);
+  EXPECT_EQ(run(open, {tensor({1.}), Value(-5)}).size(), 1u);
   const ProgramJson size = constrained("sym_constrain_range_for_size.default", {});
-  EXPECT_EQ(run(size, {tensor({1}), Value(0)}).size(), 1u);
-  expect_in("Invalid value range for -1", refusal(size, {tensor({1}), Value(-1)}));
+  EXPECT_EQ(run(size, {tensor({1.}), Value(0)}).size(), 1u);
+  expect_in("Invalid value range for -1", refusal(size, {tensor({1.}), Value(-1)}));
 }
 
 TEST(Pt2Nodes, P122_TensorMetadata) {
@@ -200,12 +200,12 @@ TEST(Pt2Nodes, P122_TensorMetadata) {
   EXPECT_EQ(run(checking({arg("size", none), arg("stride", none), arg("dtype", as("as_scalar_type", "7")),
                           arg("device", as("as_device", R"({"type": "cuda", "index": 3})"), 2),
                           arg("layout", as("as_layout", "7"), 2)}),
-                {tensor({1})})
+                {tensor({1.})})
                 .size(),
             1u);
-  expect_in("dtype mismatch", refusal(checking({arg("dtype", as("as_scalar_type", "8"))}), {tensor({1})}));
-  expect_in("sizes mismatch", refusal(checking({arg("size", as("as_ints", "[2]"))}), {tensor({1})}));
-  expect_in("strides mismatch", refusal(checking({arg("stride", as("as_ints", "[2]"))}), {tensor({1})}));
+  expect_in("dtype mismatch", refusal(checking({arg("dtype", as("as_scalar_type", "8"))}), {tensor({1.})}));
+  expect_in("sizes mismatch", refusal(checking({arg("size", as("as_ints", "[2]"))}), {tensor({1.})}));
+  expect_in("strides mismatch", refusal(checking({arg("stride", as("as_ints", "[2]"))}), {tensor({1.})}));
 }
 
 TEST(Pt2Nodes, P124_StatisticsAreWritten) {
@@ -218,9 +218,9 @@ TEST(Pt2Nodes, P124_StatisticsAreWritten) {
                   arg("eps", as("as_float", "0.0")), arg("cudnn_enabled", as("as_bool", "false"))},
                  "y"))
       .returns(val("y"));
-  Tensor m = tensor({0}), v = tensor({1});
+  Tensor m = tensor({0.}), v = tensor({1.});
   Program program = read(p, {{"m", state_of(m)}, {"v", state_of(v)}});
-  (void)program.run(Values{tensor({1, 3}, {2, 1})});
+  (void)program.run(Values{tensor({1., 3}, {2, 1})});
   EXPECT_EQ(floats(m), Floats{1});    // 0.5*0 + 0.5*2
   EXPECT_EQ(floats(v), Floats{1.5});  // 0.5*1 + 0.5*2
 }
@@ -283,7 +283,7 @@ TEST(Pt2Nodes, P170_P172_SubgraphsAndTheirNames) {
                          {arg("", as("as_bool", "true")), arg("", unary_graph("neg.default").as_argument("t")),
                           arg("", unary_graph("exp.default").as_argument("f")), arg("", vals({"x"}))},
                          {val("y")}, single)};
-    EXPECT_EQ(floats(run(p, {tensor({2})})[0]), Floats{-2}) << single;
+    EXPECT_EQ(floats(run(p, {tensor({2.})})[0]), Floats{-2}) << single;
   }
   // Subgraphs may have subgraphs.
   GraphJson outer;
@@ -291,7 +291,7 @@ TEST(Pt2Nodes, P170_P172_SubgraphsAndTheirNames) {
   outer.nodes = {hop("wrap", {arg("", unary_graph("neg.default").as_argument("inner")), arg("", val("a"))}, {val("b")})};
   outer.outputs = {val("b")};
   p.graph.nodes = {hop("wrap", {arg("", outer.as_argument("g")), arg("", val("x"))}, {val("y")})};
-  EXPECT_EQ(floats(run(p, {tensor({2})})[0]), Floats{-2});
+  EXPECT_EQ(floats(run(p, {tensor({2.})})[0]), Floats{-2});
 }
 
 TEST(Pt2Nodes, P172_Cond) {
@@ -306,7 +306,7 @@ TEST(Pt2Nodes, P172_Cond) {
   };
   for (const bool c : {true, false})
     for (const std::string& predicate : {val("c"), sym_bool("b"), as("as_bool", c ? "true" : "false")})
-      EXPECT_EQ(floats(run(program(predicate), {tensor({2}), tensor({c ? 1.0 : 0.0}, DType::b8), Value(c)})[0]),
+      EXPECT_EQ(floats(run(program(predicate), {tensor({2.}), tensor({c ? 1.0 : 0.0}, DType::b8), Value(c)})[0]),
                 Floats{c ? -2.f : 2.f});
 }
 
@@ -331,15 +331,15 @@ TEST(Pt2Nodes, P172_WhileLoop) {
       .then(hop("while_loop", loop_args(), {val("y"), val("m")}))
       .returns(val("y"))
       .returns(val("m"));
-  Values out = run(p, {tensor({3}), tensor({0}), tensor({10})});
+  Values out = run(p, {tensor({3.}), tensor({0.}), tensor({10.})});
   EXPECT_EQ(floats(out[0]), Floats{12});
   EXPECT_EQ(floats(out[1]), Floats{2});
-  const Tensor x = tensor({30});
-  out = run(p, {x, tensor({0}), tensor({10})});
+  const Tensor x = tensor({30.});
+  out = run(p, {x, tensor({0.}), tensor({10.})});
   EXPECT_EQ(floats(out[0]), Floats{30});
   EXPECT_NE(out[0].tensor().data_ptr(), x.data_ptr());  // a copy
   p.graph.nodes = {hop("while_loop_stack_output", loop_args(), {val("y"), val("m")})};
-  out = run(p, {tensor({3}), tensor({0}), tensor({10})});
+  out = run(p, {tensor({3.}), tensor({0.}), tensor({10.})});
   EXPECT_EQ(out[0].tensor().sizes(), (Shape{2, 1}));
   EXPECT_EQ(floats(out[0]), (Floats{6, 12}));
 }
@@ -355,7 +355,7 @@ TEST(Pt2Nodes, P172_Scans) {
   p.then(hop("scan", {arg("", sum.as_argument("g")), arg("", vals({"init"})), arg("", vals({"xs"})), arg("", vals({"k"}))},
              {val("last"), val("all")}));
   p.returns(val("last")).returns(val("all"));
-  Values out = run(p, {tensor({0}, Shape{}), tensor({1, 2, 3}), tensor({10}, Shape{})});
+  Values out = run(p, {tensor({0.}, Shape{}), tensor({1., 2, 3}), tensor({10.}, Shape{})});
   EXPECT_EQ(floats(out[0]), Floats{6});
   EXPECT_EQ(floats(out[1]), (Floats{10, 30, 60}));
 
@@ -368,14 +368,14 @@ TEST(Pt2Nodes, P172_Scans) {
       .then(hop("associative_scan", {arg("", product.as_argument("g")), arg("", vals({"xs"})), arg("", as("as_tensors", "[]"))},
                 {val("y")}))
       .returns(val("y"));
-  EXPECT_EQ(floats(run(q, {tensor({1, 2, 3, 4})})[0]), (Floats{1, 2, 6, 24}));
+  EXPECT_EQ(floats(run(q, {tensor({1., 2, 3, 4})})[0]), (Floats{1, 2, 6, 24}));
 
   ProgramJson m;
   m.input("xs")
       .input("k")
       .then(hop("map_impl", {arg("", product.as_argument("g")), arg("", vals({"xs"})), arg("", vals({"k"}))}, {val("y")}))
       .returns(val("y"));
-  EXPECT_EQ(floats(run(m, {tensor({1, 2, 3}), tensor({10}, Shape{})})[0]), (Floats{10, 20, 30}));
+  EXPECT_EQ(floats(run(m, {tensor({1., 2, 3}), tensor({10.}, Shape{})})[0]), (Floats{10, 20, 30}));
 }
 
 TEST(Pt2Nodes, P172_Regions) {
@@ -403,12 +403,12 @@ TEST(Pt2Nodes, P172_Regions) {
   for (const std::string& n : nodes) {
     ProgramJson p;
     p.input("x").then(n).returns(val("y"));
-    EXPECT_EQ(floats(run(p, {tensor({2})})[0]), Floats{-2}) << n;
+    EXPECT_EQ(floats(run(p, {tensor({2.})})[0]), Floats{-2}) << n;
   }
   // Gradients do not leave a region without them; autocast casts inside.
   ProgramJson p;
   p.input("x").then(nodes[0]).returns(val("y"));
-  Tensor x = tensor({2});
+  Tensor x = tensor({2.});
   x.requires_grad_();
   EXPECT_FALSE(run(p, {x})[0].tensor().requires_grad());
   GraphJson mm;
@@ -426,7 +426,7 @@ TEST(Pt2Nodes, P172_Regions) {
   expect_in("the operator has no argument 'speed'", error_of(p));
   p.graph.nodes = {node("torch.ops.higher_order.print", {arg("", str("{a}")), arg("a", integer(1), 2)}, {}, "print"),
                    op_node("neg.default", {arg("self", val("x"))}, "y")};
-  EXPECT_EQ(floats(run(p, {tensor({2})})[0]), Floats{-2});
+  EXPECT_EQ(floats(run(p, {tensor({2.})})[0]), Floats{-2});
 }
 
 // An operator of a user: it writes and returns nothing.
@@ -445,8 +445,8 @@ TEST(Pt2Nodes, P172_OperatorsAsArguments) {
   p.then(hop("auto_functionalized", {arg("", op("add_.Tensor")), arg("other", val("z"), 2), arg("self", val("x"), 2)},
              {val("r"), val("written")}));
   p.returns(val("written")).returns(val("x"));
-  const Tensor x = tensor({1});
-  Values out = run(p, {x, tensor({2})});
+  const Tensor x = tensor({1.});
+  Values out = run(p, {x, tensor({2.})});
   EXPECT_EQ(floats(out[0]), Floats{3});
   EXPECT_EQ(floats(out[1]), Floats{1});  // the argument itself is not written
   // An operator without results: None, then the copies. What is left out has its default.
@@ -455,7 +455,7 @@ TEST(Pt2Nodes, P172_OperatorsAsArguments) {
   none.then(hop("auto_functionalized",
                 {arg("", as("as_operator", "\"torch.ops.mine.bump.default\"")), arg("self", val("x"), 2), arg("by", val("z"), 2)},
                 {as("as_none", "true"), val("w")}));
-  out = run(none, {tensor({1}), tensor({2})});
+  out = run(none, {tensor({1.}), tensor({2.})});
   EXPECT_EQ(floats(out[0]), Floats{3});
   EXPECT_EQ(floats(out[1]), Floats{1});
 
@@ -464,7 +464,7 @@ TEST(Pt2Nodes, P172_OperatorsAsArguments) {
                                        {arg("", val("token")), arg("", op("add.Tensor")), arg("", val("x")), arg("", integer(4))},
                                        {val("t"), val("y")}));
   e.returns(val("t")).returns(val("y"));
-  out = run(e, {zeros({0}), tensor({1})});
+  out = run(e, {zeros({0}), tensor({1.})});
   EXPECT_EQ(out[0].tensor().numel().number(), 0);
   EXPECT_EQ(floats(out[1]), Floats{5});
 
@@ -505,7 +505,7 @@ TEST(Pt2Nodes, P174_SubgraphsMayWriteTheirOperands) {
              {arg("", as("as_bool", "true")), arg("", g.as_argument("t")), arg("", unary_graph("neg.default").as_argument("f")),
               arg("", vals({"x"}))},
              {val("y")}));
-  const Tensor x = tensor({1});
+  const Tensor x = tensor({1.});
   EXPECT_EQ(floats(run(p, {x})[0]), Floats{2});
   EXPECT_EQ(floats(x), Floats{2});
   // A wrapper that is inlined.
@@ -530,8 +530,8 @@ TEST(Pt2Nodes, P174_SubgraphsMayWriteTheirOperands) {
       hop("while_loop",
           {arg("", condition.as_argument("c")), arg("", body.as_argument("b")), arg("", vals({"x"})), arg("", vals({"limit"}))},
           {val("y")}));
-  const Tensor limit = tensor({10});
-  const Values out = run(loop, {tensor({3}), limit});
+  const Tensor limit = tensor({10.});
+  const Values out = run(loop, {tensor({3.}), limit});
   EXPECT_EQ(floats(out[0]), Floats{12});
   EXPECT_EQ(floats(out[1]), Floats{8});
   EXPECT_EQ(floats(limit), Floats{8});
@@ -546,7 +546,7 @@ TEST(Pt2Nodes, P175_UnsupportedHigherOrderOperators) {
                            arg("opts", R"({"as_string_to_argument": {"a": {"as_int": 1}}})", 2)},
                           {val("y")}));
     p.returns(val("y"));
-    EXPECT_EQ(refusal(p, {tensor({1})}),
+    EXPECT_EQ(refusal(p, {tensor({1.})}),
               text("unsupported operator torch.ops.higher_order.", name, " (node hop)\n", kListMissing));
   }
 }
@@ -567,7 +567,7 @@ TEST(Pt2Nodes, P021_CallsOfACompiledModelAreReadByTheSameParser) {
             "def forward(self, buf1, arg0_1):\n"
             "    buf3 = torch.ops.aten.add.Tensor(buf1, arg0_1, alpha = 2.0);  buf1 = arg0_1 = None\n"
             "    return (buf3,)\n");
-  const Values out = Interpreter(calls[0].second).run(Values{tensor({1, 2}), tensor({10, 20})});
+  const Values out = Interpreter(calls[0].second).run(Values{tensor({1., 2}), tensor({10., 20})});
   EXPECT_EQ(out.at(0).tensor().to_vector<double>(), (std::vector<double>{21, 42}));
   EXPECT_EQ(calls[1].second.inputs().size(), 1u);
   EXPECT_EQ(calls[1].second.nodes()[1]->kind, NodeKind::unsupported);

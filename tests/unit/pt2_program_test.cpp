@@ -20,7 +20,7 @@ ProgramJson calling(std::string_view op, std::vector<std::string> inputs) {
   return p;
 }
 Value result(const ProgramJson& p, const Values& in) { return read(p).run(in)[0]; }
-const Tensor kX = tensor({1, 2, 3, 4}, {2, 2});
+const Tensor kX = tensor({1., 2, 3, 4}, {2, 2});
 
 // ---- 4
 
@@ -80,7 +80,7 @@ TEST(Pt2Program, P040_Integers) {
 
 TEST(Pt2Program, P041_Floats) {
   const auto filled = [](std::string_view v) {
-    return floats(result(calling("full_like.default", {arg("fill_value", as("as_float", v))}), {tensor({1})}))[0];
+    return floats(result(calling("full_like.default", {arg("fill_value", as("as_float", v))}), {tensor({1.})}))[0];
   };
   EXPECT_EQ(filled("\"Infinity\""), INFINITY);
   EXPECT_EQ(filled("\"-Infinity\""), -INFINITY);
@@ -158,7 +158,7 @@ TEST(Pt2Program, P045_FieldOrderIsFree) {
   p.input("x").returns(val("y"));
   p.then(text(R"({"outputs": [)", val("y"), R"(], "name": "y", "metadata": {}, "inputs": [{"kind": 1, "arg": )", val("x"),
               R"(, "name": "self"}], "target": "torch.ops.aten.neg.default"})"));
-  EXPECT_EQ(floats(result(p, {tensor({1, -2})})), (Floats{-1, 2}));
+  EXPECT_EQ(floats(result(p, {tensor({1., -2})})), (Floats{-1, 2}));
 }
 
 // ---- 5
@@ -175,7 +175,7 @@ TEST(Pt2Program, P046_P173_NamesAreLocal) {
   p.then(node("torch.ops.higher_order.wrap", {arg("", inner.as_argument("g")), arg("", val("y"))}, {val("z")}, "wrap"));
   p.returns(val("z")).returns(val("y"));
   Program program = read(p);
-  const Values out = program.run(Values{tensor({0})});
+  const Values out = program.run(Values{tensor({0.})});
   EXPECT_EQ(floats(out[0]), Floats{-1});
   EXPECT_EQ(floats(out[1]), Floats{1});
   const auto& sub = std::get<std::shared_ptr<const Graph>>(*program.main().graph.find_attribute("g"));
@@ -201,7 +201,7 @@ TEST(Pt2Program, P047_Definitions) {
   expect_in("value 'y' is described twice", error_of(described));
   // Maps need not be complete, and entries nobody defines do no harm.
   described.graph.sym_ints = {entry("other", number("2"))};
-  EXPECT_EQ(floats(result(described, {tensor({1, 2})})), (Floats{2, 4}));
+  EXPECT_EQ(floats(result(described, {tensor({1., 2})})), (Floats{2, 4}));
 }
 
 TEST(Pt2Program, P048_BareReturn) {
@@ -216,7 +216,7 @@ TEST(Pt2Program, P048_BareReturn) {
   expect_in("a bare result, and 2 outputs", error_of(p));
   g.outputs = {val("a")};
   p.graph.nodes = {node("torch.ops.higher_order.wrap", {arg("", g.as_argument("g")), arg("", val("x"))}, {val("y")}, "wrap")};
-  EXPECT_EQ(floats(result(p, {tensor({3})})), Floats{3});
+  EXPECT_EQ(floats(result(p, {tensor({3.})})), Floats{3});
 }
 
 TEST(Pt2Program, P049_P050_LiteralInputsAndOutputs) {
@@ -233,7 +233,7 @@ TEST(Pt2Program, P049_P050_LiteralInputsAndOutputs) {
   Program program = read(p);
   ASSERT_EQ(program.main().inputs.size(), 5u);
   EXPECT_EQ(program.main().graph.inputs().size(), 1u);  // literals are no values of the graph
-  const Tensor x = tensor({1});
+  const Tensor x = tensor({1.});
   const Values out = program.run(Values{x});
   EXPECT_TRUE(out[0].tensor().is_same(x) && out[1].tensor().is_same(x));
   EXPECT_EQ(out[2].to_int64(), 3);
@@ -253,7 +253,7 @@ TEST(Pt2Program, P051_P058_P123_P125_WritesHappenInOrderAndThroughAliases) {
   p.then(op_node("mul.Tensor", {arg("self", val("x")), arg("other", integer(10))}, "z"));
   p.then(op_node("mul_.Tensor", {arg("self", val("x")), arg("other", integer(2))}, "mul_"));
   for (const char* out : {"z", "add_", "view", "mul_"}) p.returns(val(out));
-  const Tensor x = tensor({0, 1, 2, 3}, {2, 2});
+  const Tensor x = tensor({0., 1, 2, 3}, {2, 2});
   const Values out = read(p).run(Values{x});
   EXPECT_EQ(floats(out[0]), (Floats{10, 20, 30, 40}));
   EXPECT_EQ(floats(out[1]), (Floats{2, 4, 6, 8}));
@@ -290,7 +290,7 @@ TEST(Pt2Program, P053_ArgumentsAreMatchedByName) {
                  {arg("alpha", integer(2), 2), arg("other", integer(1), 2),
                   text(R"({"name": "self", "arg": )", val("x"), R"(, "kind": null})")},
                  "y"));
-  EXPECT_EQ(floats(result(p, {tensor({5})})), Floats{3});
+  EXPECT_EQ(floats(result(p, {tensor({5.})})), Floats{3});
 }
 
 TEST(Pt2Program, P054_OmittedArguments) {
@@ -314,15 +314,15 @@ TEST(Pt2Program, P055_NumbersForTensors) {
   EXPECT_EQ(add(integer(1), tensor({1}, DType::f16)).dtype(), DType::f16);
   EXPECT_EQ(add(as("as_float", "1.5"), tensor({1}, DType::i64)).dtype(), DType::f32);
   EXPECT_EQ(add(as("as_bool", "true"), tensor({1}, DType::i64)).to_vector<int64_t>(), std::vector<int64_t>{2});
-  EXPECT_EQ(add(as("as_complex", R"({"real": 0, "imag": 1})"), tensor({1})).dtype(), DType::c64);
+  EXPECT_EQ(add(as("as_complex", R"({"real": 0, "imag": 1})"), tensor({1.})).dtype(), DType::c64);
   ProgramJson p = calling("add.Tensor", {arg("other", sym_int("n"))});
   p.user(sym_int("n"));
-  EXPECT_EQ(floats(result(p, {tensor({1}), Value(41)})), Floats{42});
+  EXPECT_EQ(floats(result(p, {tensor({1.}), Value(41)})), Floats{42});
 }
 
 TEST(Pt2Program, P055_Scalars) {
   const auto filled = [](std::string_view v) {
-    return result(calling("full_like.default", {arg("fill_value", v)}), {tensor({1})}).tensor();
+    return result(calling("full_like.default", {arg("fill_value", v)}), {tensor({1.})}).tensor();
   };
   EXPECT_EQ(floats(filled(integer(2))), Floats{2});
   EXPECT_EQ(floats(filled(as("as_float", "2.5"))), Floats{2.5});
@@ -331,7 +331,7 @@ TEST(Pt2Program, P055_Scalars) {
   EXPECT_EQ(result(calling("add.Scalar", {arg("other", as("as_bool", "true"))}), {tensor({1}, DType::b8)}).tensor().dtype(),
             DType::b8);
   ProgramJson p = calling("mul.Scalar", {arg("other", as("as_complex", R"({"real": 2, "imag": "NaN"})"))});
-  EXPECT_EQ(result(p, {tensor({1})}).tensor().dtype(), DType::c64);
+  EXPECT_EQ(result(p, {tensor({1.})}).tensor().dtype(), DType::c64);
 }
 
 TEST(Pt2Program, P055_IntsAndLists) {
@@ -348,7 +348,7 @@ TEST(Pt2Program, P055_IntsAndLists) {
   ProgramJson one = calling("select.int", {arg("dim", integer(0)), arg("index", R"({"as_sym_int": {"as_int": 1}})")});
   EXPECT_EQ(floats(result(one, {kX})), (Floats{3, 4}));
   // One int for a list of declared length is repeated.
-  const Tensor image = tensor({1, 2, 3, 4}, {1, 1, 2, 2});
+  const Tensor image = tensor({1., 2, 3, 4}, {1, 1, 2, 2});
   EXPECT_EQ(floats(result(calling("max_pool2d.default", {arg("kernel_size", integer(2))}), {image})), Floats{4});
   // Ints in a float list.
   p = ProgramJson();
@@ -362,13 +362,13 @@ TEST(Pt2Program, P055_IntsAndLists) {
 
 TEST(Pt2Program, P055_FloatFromInts) {
   // quantile's q is a float: 1 is the largest, 0 the smallest.
-  EXPECT_EQ(floats(result(calling("quantile.scalar", {arg("q", integer(1))}), {tensor({1, 5, 3})})), Floats{5});
+  EXPECT_EQ(floats(result(calling("quantile.scalar", {arg("q", integer(1))}), {tensor({1., 5, 3})})), Floats{5});
   ProgramJson p = calling("quantile.scalar", {arg("q", sym_int("n"))});
   p.user(sym_int("n"));
-  EXPECT_EQ(floats(result(p, {tensor({4, 2}), Value(0)})), Floats{2});
+  EXPECT_EQ(floats(result(p, {tensor({4., 2}), Value(0)})), Floats{2});
   ProgramJson f = calling("quantile.scalar", {arg("q", sym_float("n"))});
   f.user(sym_float("n"));
-  EXPECT_EQ(floats(result(f, {tensor({4, 2}), Value(0.5)})), Floats{3});
+  EXPECT_EQ(floats(result(f, {tensor({4., 2}), Value(0.5)})), Floats{3});
 }
 
 TEST(Pt2Program, P055_OptionalTensors) {
@@ -380,7 +380,7 @@ TEST(Pt2Program, P055_OptionalTensors) {
   }
   ProgramJson p = calling("clamp.Tensor", {arg("min", text(R"({"as_optional_tensor": )", val("x"), "}")),
                                            arg("max", as("as_optional_tensor", R"({"as_none": true})"))});
-  EXPECT_EQ(floats(result(p, {tensor({3})})), Floats{3});
+  EXPECT_EQ(floats(result(p, {tensor({3.})})), Floats{3});
 }
 
 TEST(Pt2Program, P055_OtherKindsAreRefused) {
@@ -403,7 +403,7 @@ TEST(Pt2Program, P055_OtherKindsAreRefused) {
 TEST(Pt2Program, P056_EmptyLists) {
   for (const char* tag : {"as_ints", "as_floats", "as_bools", "as_strings", "as_tensors", "as_sym_ints"}) {
     ProgramJson p = calling("permute.default", {arg("dims", as(tag, "[]"))});
-    EXPECT_EQ(result(p, {tensor({7}, Shape{})}).tensor().dim(), 0) << tag;
+    EXPECT_EQ(result(p, {tensor({7.}, Shape{})}).tensor().dim(), 0) << tag;
     ProgramJson q = calling("index.Tensor", {arg("indices", as(tag, "[]"))});
     EXPECT_EQ(read(q).main().graph.nodes()[1]->args[1].value().is_tensors(), true) << tag;
   }
@@ -460,7 +460,7 @@ TEST(Pt2Program, P059_P171_OperandListsMayNameNumbers) {
            {arg("", as("as_bool", "true")), arg("", g.as_argument("t")), arg("", g.as_argument("f")), arg("", vals({"x", "n"}))},
            {val("y")}, "cond"));
   p.returns(val("y"));
-  EXPECT_EQ(floats(result(p, {tensor({2}), Value(5)})), Floats{10});
+  EXPECT_EQ(floats(result(p, {tensor({2.}), Value(5)})), Floats{10});
   GraphJson scaled;  // a float
   scaled.inputs = {val("a"), sym_float("m")};
   scaled.nodes = {op_node("mul.Tensor", {arg("self", val("a")), arg("other", sym_float("m"))}, "r")};
@@ -472,7 +472,7 @@ TEST(Pt2Program, P059_P171_OperandListsMayNameNumbers) {
                         arg("", vals({"x", "n"}))},
                        {val("y")}, "cond"));
   with_float.returns(val("y"));
-  EXPECT_EQ(floats(result(with_float, {tensor({2}), Value(0.25)})), Floats{0.5});
+  EXPECT_EQ(floats(result(with_float, {tensor({2.}), Value(0.25)})), Floats{0.5});
   // All operands numbers: as_ints; a literal input of the subgraph keeps its place.
   GraphJson h;
   h.inputs = {integer(3), sym_int("m")};
@@ -483,7 +483,7 @@ TEST(Pt2Program, P059_P171_OperandListsMayNameNumbers) {
       .then(node("torch.ops.higher_order.strict_mode", {arg("", h.as_argument("g")), arg("", as("as_ints", "[3, 4]"))},
                  {sym_int("y")}, "s"))
       .returns(sym_int("y"));
-  EXPECT_EQ(read(q).run(Values{tensor({1})})[0].to_int64(), 5);
+  EXPECT_EQ(read(q).run(Values{tensor({1.})})[0].to_int64(), 5);
 }
 
 TEST(Pt2Program, P060_P073_Devices) {
@@ -495,8 +495,8 @@ TEST(Pt2Program, P060_P073_Devices) {
         {arg("self", val("x")), arg("device", as("as_device", device), 2), arg("pin_memory", as("as_bool", "true"), 2)}, "y"));
     return p;
   };
-  EXPECT_EQ(floats(result(zeros(R"({"type": "cuda", "index": 63})"), {tensor({1})})), Floats{0});  // no such device here
-  EXPECT_EQ(floats(result(zeros(R"({"type": "cpu"})"), {tensor({1})})), Floats{0});
+  EXPECT_EQ(floats(result(zeros(R"({"type": "cuda", "index": 63})"), {tensor({1.})})), Floats{0});  // no such device here
+  EXPECT_EQ(floats(result(zeros(R"({"type": "cpu"})"), {tensor({1.})})), Floats{0});
   const std::string unknown = R"({"type": "xpu", "index": 0})";
   ProgramJson p = calling("zeros_like.default", {arg("device", as("as_device", unknown))});
   const std::string message = error_of(p);
@@ -507,7 +507,7 @@ TEST(Pt2Program, P060_P073_Devices) {
 TEST(Pt2Program, P061_Layouts) {
   EXPECT_EQ(floats(result(calling("zeros_like.default",
                                   {arg("layout", as("as_layout", "7"), 2), arg("pin_memory", as("as_bool", "true"), 2)}),
-                          {tensor({1})})),
+                          {tensor({1.})})),
             Floats{0});
   const std::string message = error_of(calling("zeros_like.default", {arg("layout", as("as_layout", "2"), 2)}));
   expect_in("layout 2 is not supported", message);

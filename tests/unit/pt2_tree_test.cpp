@@ -148,9 +148,9 @@ Program worked_example() {
                              {tuple({leaf(), list({leaf(), leaf()})}), leaf(), tuple({leaf(), leaf(), leaf()})}),
                         R"(["a", "d", "scale", "flag"])"),
              R"({"fqn": "sub", "signature": null})"};
-  return read(p, {{"w", state_of(tensor({2}))}, {"n", state_of(tensor({5}))}});
+  return read(p, {{"w", state_of(tensor({2.}))}, {"n", state_of(tensor({5.}))}});
 }
-const Tensor kA = tensor({1}), kK = tensor({10}), kL = tensor({20}), kS = tensor({3});
+const Tensor kA = tensor({1.}), kK = tensor({10.}), kL = tensor({20.}), kS = tensor({3.});
 Tree positional() { return Tree::tuple({kA, Tree::dict({{"k", kK}, {"l", Tree::tuple({kL})}})}); }
 
 TEST(Pt2Tree, P141_P145_P150_P156_P157_NestedCall) {

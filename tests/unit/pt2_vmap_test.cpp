@@ -29,7 +29,8 @@ TEST(Pt2Vmap, P110_IsNodesOfAKindOfTheirOwn) {
   std::size_t found = 0;
   for (const auto& n : program.main().graph.nodes()) found += n->kind == NodeKind::vmap;
   EXPECT_EQ(found, 5u);
-  EXPECT_EQ(floats(program.run(Values{tensor({1, 2, 3, 4}).reshape({2, 2}), tensor({1, 10})})[0]), (std::vector<float>{21, 43}));
+  EXPECT_EQ(floats(program.run(Values{tensor({1., 2, 3, 4}).reshape({2, 2}), tensor({1., 10})})[0]),
+            (std::vector<float>{21, 43}));
   ProgramJson bad;
   bad.input("x").then(called("_add_batch_dim", {arg("", val("x"))}, val("a"), "a")).returns(val("a"));
   expect_in("a: torch._functorch.predispatch._add_batch_dim takes 3 arguments, found 1", error_of(bad));

@@ -49,7 +49,7 @@ TEST(Pt2Write, P181_OlderMinors) {
   EXPECT_EQ(p.facts.verifiers, std::vector<std::string>{"ATEN"});
   EXPECT_EQ(p.facts.torch_version, "<=2.4");
   EXPECT_EQ(p.program.producer, "torch <=2.4");
-  EXPECT_EQ(floats(p.program.run(Values{tensor({1})})[0]), Floats{-1});
+  EXPECT_EQ(floats(p.program.run(Values{tensor({1.})})[0]), Floats{-1});
   EXPECT_TRUE(read_all(older("")).facts.verifiers.empty());
 }
 
@@ -268,7 +268,7 @@ TEST(Pt2Write, P052_UnusedResultsWithoutASpelling) {
   expect_in("max_1_unused_0", json);
   expect_in(R"("max_2_unused_1": {"dtype")", json);
   Pt2Program back = read_all(json);
-  const Tensor in = tensor({1, 2, 3, 4, 5, 9, 7, 8}, {2, 4});
+  const Tensor in = tensor({1., 2, 3, 4, 5, 9, 7, 8}, {2, 4});
   for (const Value& v : back.program.run(Values{in})) EXPECT_EQ(v.tensor().to_vector<int64_t>(), std::vector<int64_t>{1});
   EXPECT_EQ(program_json(back).size(), json.size());  // the same metas, in the order of the file's values
 }

@@ -84,7 +84,7 @@ TEST(Reduction, KeepsDigitsOfDoublesInColumns) {
 }
 
 TEST(Reduction, FirstExtremeAndNan) {
-  EXPECT_EQ(tensor({1, 3, 2, 3}).argmax().item_int(), 1);
+  EXPECT_EQ(tensor({1., 3, 2, 3}).argmax().item_int(), 1);
   const double nan = std::nan("");
   EXPECT_EQ(tensor({1, nan, 2, nan}).argmax().item_int(), 1);
   EXPECT_TRUE(std::isnan(amax(tensor({5, nan, 7})).item_double()));
@@ -92,7 +92,7 @@ TEST(Reduction, FirstExtremeAndNan) {
 }
 
 TEST(BatchNorm, UpdatesRunningStatistics) {
-  const Tensor x = tensor({1, 2, 3, 4}, {4, 1}).requires_grad_(), mean = zeros({1}), var = ones({1});
+  const Tensor x = tensor({1., 2, 3, 4}, {4, 1}).requires_grad_(), mean = zeros({1}), var = ones({1});
   auto run = [&] { return aten<"batch_norm">(x, Value(), Value(), mean, var, true, 0.1, 1e-5, false); };
   const Tensor y = run();
   EXPECT_NEAR(mean.item_double(), 0.25, 1e-6);

@@ -15,7 +15,7 @@ using Numbers = std::vector<double>;
 Numbers numbers(const Tensor& t) { return t.to_vector<double>(); }
 Tensor integers(const Numbers& x, const Shape& size) { return tensor(x, size, int64); }
 // Rows 2, 0 and 2 of a [4, 2] matrix.
-Tensor rows() { return sparse_coo_tensor(integers({2, 0, 2}, {1, 3}), tensor({1, 2, 3, 4, 5, 6}, {3, 2}), {4, 2}); }
+Tensor rows() { return sparse_coo_tensor(integers({2, 0, 2}, {1, 3}), tensor({1., 2, 3, 4, 5, 6}, {3, 2}), {4, 2}); }
 const Numbers kRows{3, 4, 0, 0, 6, 8, 0, 0};
 template <class F>
 void expect_refused(const F& f, const std::string& why) {
@@ -32,7 +32,7 @@ TEST(Sparse, IsMadeOfPlacesAndValues) {
   EXPECT_EQ(numbers(sparse_values(t)), (Numbers{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(aten_value<"_nnz">(t).to_int64(), 3);
   EXPECT_EQ(numbers(to_dense(t)), kRows) << "a place that is given twice has the sum";
-  EXPECT_EQ(numbers(to_dense(sparse_coo_tensor(integers({0, 1, 1, 2}, {2, 2}), tensor({5, 7}), {2, 3}))),
+  EXPECT_EQ(numbers(to_dense(sparse_coo_tensor(integers({0, 1, 1, 2}, {2, 2}), tensor({5., 7}), {2, 3}))),
             (Numbers{0, 5, 0, 0, 0, 7}));
   const Tensor dense = ones({2});
   EXPECT_TRUE(to_dense(dense).is_same(dense));
@@ -48,7 +48,7 @@ TEST(Sparse, CoalescedHasEachPlaceOnceInOrder) {
   EXPECT_TRUE(aten_value<"is_coalesced">(t).to_bool());
   EXPECT_EQ(numbers(sparse_indices(t)), (Numbers{0, 2}));
   EXPECT_EQ(numbers(sparse_values(t)), (Numbers{3, 4, 6, 8}));
-  const Tensor matrix = coalesce(sparse_coo_tensor(integers({1, 0, 1, 0, 2, 0}, {2, 3}), tensor({1, 2, 3}), {2, 3}));
+  const Tensor matrix = coalesce(sparse_coo_tensor(integers({1, 0, 1, 0, 2, 0}, {2, 3}), tensor({1., 2, 3}), {2, 3}));
   EXPECT_EQ(numbers(sparse_indices(matrix)), (Numbers{0, 1, 2, 0}));
   EXPECT_EQ(numbers(to_dense(matrix)), (Numbers{0, 0, 2, 4, 0, 0}));
 }
@@ -111,8 +111,8 @@ TEST(Sparse, WhatItCannotDoIsSaid) {
 }
 
 TEST(Sparse, HistoryGoesThroughIt) {
-  Tensor values = tensor({1, 2, 3, 4, 5, 6}, {3, 2}).requires_grad_();
-  const Tensor weights = tensor({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+  Tensor values = tensor({1., 2, 3, 4, 5, 6}, {3, 2}).requires_grad_();
+  const Tensor weights = tensor({1., 2, 3, 4, 5, 6, 7, 8}, {4, 2});
   const Tensor t = sparse_coo_tensor(integers({2, 0, 2}, {1, 3}), values, {4, 2});
   (to_dense(coalesce(t * 2)) * weights).sum().backward();
   EXPECT_EQ(numbers(values.grad()), (Numbers{10, 12, 2, 4, 10, 12}));
@@ -155,7 +155,7 @@ TEST(Sparse, GradientsOfEmbeddingBags) {
     dense.load_state(sparse.state());
     expect_sparse_gradient(sparse.weight, dense.weight, [&](bool s) {
       const Tensor y = (s ? sparse : dense)(indices, offsets);
-      (y * tensor({1, 2, 3}, {3, 1})).sum().backward();
+      (y * tensor({1., 2, 3}, {3, 1})).sum().backward();
     });
   }
   expect_refused([&] { nn::EmbeddingBag(5, 3, "max", true)(indices, offsets); }, "max mode does not support sparse weights");

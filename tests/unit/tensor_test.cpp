@@ -223,7 +223,7 @@ TEST_F(TensorBasics, Items) {
   EXPECT_TRUE(tensor({3}, float16).item().is_float());
   EXPECT_TRUE(tensor({1}, boolean).item().is_bool());
   EXPECT_TRUE(tensor({1}, complex64).item().is_complex());
-  EXPECT_EQ(tensor({3, 4, 5}, {1, 3}).slice(1, 1, 2).item_int(), 4);
+  EXPECT_EQ(tensor({3., 4, 5}, {1, 3}).slice(1, 1, 2).item_int(), 4);
   EXPECT_EQ(error_of([] { (void)ones({2}).item(); }), "a Tensor with 2 elements cannot be converted to Scalar");
 }
 
@@ -244,8 +244,8 @@ TEST_F(TensorBasics, FromBlob) {
 }
 
 TEST_F(TensorBasics, ValuesMustFillTheShape) {
-  EXPECT_THROW(tensor({1, 2, 3}, {2, 2}), UserError);
-  EXPECT_EQ(tensor({1, 2, 3, 4}, {2, 2}).select(1, 1).to_vector<float>(), (std::vector<float>{2, 4}));
+  EXPECT_THROW(tensor({1., 2, 3}, {2, 2}), UserError);
+  EXPECT_EQ(tensor({1., 2, 3, 4}, {2, 2}).select(1, 1).to_vector<float>(), (std::vector<float>{2, 4}));
 }
 
 TEST_F(TensorBasics, HandlesMayBeCopiedByThreads) {
@@ -280,7 +280,7 @@ TEST_F(Elements, EveryDtypeConvertsToEveryOther) {
 
 TEST_F(Elements, ConversionsAreCs) {
   EXPECT_EQ(tensor({1.9, -1.9, 2.5}).to(int64).to_vector<int64_t>(), (std::vector<int64_t>{1, -1, 2}));
-  EXPECT_EQ(tensor({300, -1}).to(uint8).to_vector<int64_t>(), (std::vector<int64_t>{44, 255}));
+  EXPECT_EQ(tensor({300., -1}).to(uint8).to_vector<int64_t>(), (std::vector<int64_t>{44, 255}));
   EXPECT_EQ(tensor({300, -200}, int32).to(int8).to_vector<int64_t>(), (std::vector<int64_t>{44, 56}));
   EXPECT_EQ(tensor({0.5, 0, -0.0, NAN}).to(boolean).to_vector<int64_t>(), (std::vector<int64_t>{1, 0, 0, 1}));
   EXPECT_EQ(tensor({1e10}, float64).to(float16).item_double(), INFINITY);
@@ -312,9 +312,9 @@ TEST_F(Elements, CopiesBetweenAllLayouts) {
 
 TEST_F(Elements, CopiesBroadcast) {
   Tensor t = zeros({2, 3});
-  t.copy_(tensor({1, 2, 3}));
+  t.copy_(tensor({1., 2, 3}));
   EXPECT_EQ(t.to_vector<float>(), (std::vector<float>{1, 2, 3, 1, 2, 3}));
-  t.copy_(tensor({7, 8}, {2, 1}));
+  t.copy_(tensor({7., 8}, {2, 1}));
   EXPECT_EQ(t.to_vector<float>(), (std::vector<float>{7, 7, 7, 8, 8, 8}));
   t.copy_(scalar_tensor(5, {.dtype = int64}));
   EXPECT_EQ(t.to_vector<float>(), std::vector<float>(6, 5));
@@ -373,7 +373,7 @@ TEST(TensorLiterals, TakeWhatPyTorchTakes) {
   EXPECT_EQ(to_text(tensor({}).sizes()), "[0]");
   EXPECT_EQ(tensor({std::complex<double>(1, 2)}, complex64).item().to_complex(), std::complex<double>(1, 2));
   EXPECT_EQ(error_of([] { tensor({300}, int8); }), "value cannot be converted to type int8 without overflow");
-  EXPECT_EQ(error_of([] { tensor({1, 2, 3}, {2, 2}); }), "tensor(): 3 values do not fill the shape [2, 2]");
+  EXPECT_EQ(error_of([] { tensor({1., 2, 3}, {2, 2}); }), "tensor(): 3 values do not fill the shape [2, 2]");
 }
 
 }  // namespace

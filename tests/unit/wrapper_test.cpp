@@ -243,7 +243,7 @@ TEST_F(Wrapper, StaleSavedTensorsAreFound) {
 }
 
 TEST_F(Wrapper, SecondDerivatives) {
-  const Tensor x = two_tensor(tensor({2}).requires_grad_(), tensor({3}));
+  const Tensor x = two_tensor(tensor({2.}).requires_grad_(), tensor({3.}));
   const Tensor g = grad({(x * x * x).sum()}, {x}, {}, {.create_graph = true})[0];
   expect_two(g, {12}, {27});
   expect_two(grad({g.sum()}, {x})[0], {12}, {18});

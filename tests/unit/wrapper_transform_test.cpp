@@ -34,7 +34,7 @@ class WrapperTransform : public NoLeaks {};
 // ---- layouts
 
 TEST_F(WrapperTransform, FlattensToPlainTensorsAndBack) {
-  const Tensor nested = two_tensor(two({1, 2}, {2}), metadata_tensor(tensor({5, 6}), 9)), plain = ones({3});
+  const Tensor nested = two_tensor(two({1, 2}, {2}), metadata_tensor(tensor({5., 6}), 9)), plain = ones({3});
   const Flattened flat = flatten_wrappers({nested, plain, Tensor()});
   ASSERT_EQ(flat.leaves.size(), 5u);
   EXPECT_EQ(values(flat.leaves[1]), Numbers({-1, -2}));
