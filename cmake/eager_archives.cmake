@@ -50,7 +50,8 @@ function(ingot_element_part name)
 
   set(target ingot_${name}_elements)
   add_library(${target} OBJECT ${elements})
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${INGOT_INCLUDE})
+  add_dependencies(${target} ingot_generated)
   ingot_precompile(${target} ${ARGN})
   target_sources(ingot_${name} PRIVATE $<TARGET_OBJECTS:${target}>)
 endfunction()
@@ -61,6 +62,7 @@ function(ingot_eager_objects name flags)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE sources)
   add_library(${name} OBJECT ${sources})
   target_compile_options(${name} PRIVATE ${flags})
+  add_dependencies(${name} ingot_generated)
   # What makes it an archive of ops for models, first and in every preset, and what nearly every
   # source includes.
   target_precompile_headers(${name} PRIVATE <eager/archive.hpp> <ingot/ingot.hpp> <op/kernel.hpp>)

@@ -216,6 +216,9 @@ class Tensor {
   Tensor& operator^=(const Tensor& o);
   // clang-format on
 
+  // ---- the other ops that are methods in PyTorch: a list that the build makes (src/generate)
+#include "ingot/tensor_methods.hpp"
+
   std::string to_string() const;  // as PyTorch prints it: "tensor([1., 2.], grad_fn=<MulBackward0>)"
 
   // For Ingot's own folders.
