@@ -23,15 +23,17 @@ export LD_LIBRARY_PATH="$prefix/$libdir"
 "$work/run_model" "$work/mlp.pt2" >"$work/package.txt"
 cmp "$work/library.txt" "$work/package.txt"
 
-# The interface as C sees it, version by version.
-cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/tests/install/interface.c" $(pkg-config --cflags --libs ingot) -o "$work/interface"
-"$work/interface" "$(pkg-config --modversion ingot)" "$work/mlp.so" "$work/mlp.pt2"
-
-# Four entry points of one library at the same time, over one set of weights and caches: each run
-# returns what the entry returned alone.
 entries=$build/golden/entries
 "$build/ingot" compile prefill="$entries/prefill.pt2" decode="$entries/decode.pt2" evaluate="$entries/evaluate.pt2" \
   cached="$entries/cached.pt2" -o "$work/lm.so" >/dev/null
+
+# The interface as C sees it, version by version. It writes nothing by itself.
+cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/tests/install/interface.c" $(pkg-config --cflags --libs ingot) -o "$work/interface"
+"$work/interface" "$(pkg-config --modversion ingot)" "$work/mlp.so" "$work/mlp.pt2" "$work/lm.so" 2>"$work/said"
+[ ! -s "$work/said" ] || { echo "libingot_runtime.so wrote to standard error:" && cat "$work/said" && exit 1; }
+
+# Four entry points of one library at the same time, over one set of weights and caches: each run
+# returns what the entry returned alone.
 cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/examples/c/run_entries.c" $(pkg-config --cflags --libs ingot) -pthread -o "$work/run_entries"
 "$work/run_entries" "$work/lm.so" >"$work/entries.txt" || { cat "$work/entries.txt" && exit 1; }
 [ "$(sort "$work/entries.txt" | tr '\n' ' ')" = "cached: 100 runs decode: 100 runs evaluate: 100 runs prefill: 100 runs " ] ||

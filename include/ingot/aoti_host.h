@@ -313,6 +313,9 @@ INGOT_EXPORT AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExe
  * the caller's to close. A failure leaves its text in `why`. */
 INGOT_EXPORT AOTITorchError ingot_host_open_proxy(const char* path, AOTIProxyExecutorHandle* executor, char* why, size_t room);
 INGOT_EXPORT void ingot_host_close_proxy(AOTIProxyExecutorHandle executor);
+/* Ingot's own: what the host functions would write to standard error goes to `write` from now on;
+ * null: to standard error again. */
+INGOT_EXPORT void ingot_host_set_log(ingot_log_function write, void* context);
 
 #ifdef __cplusplus
 }

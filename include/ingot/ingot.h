@@ -50,6 +50,13 @@ INGOT_EXPORT const char* ingot_version(void); /* of the library: "0.1.0" */
 INGOT_EXPORT ingot_status ingot_check_version(int32_t major, int32_t minor, int32_t patch);
 #define INGOT_CHECK_VERSION() ingot_check_version(INGOT_VERSION_MAJOR, INGOT_VERSION_MINOR, INGOT_VERSION_PATCH)
 
+/* What there is to say beside why a call failed, by this library, by models and by operators, goes
+ * to `write`: for the whole process, one call at a time. Until a function is set, and after null,
+ * it goes nowhere: these functions write nothing to standard error. (Models of other compilers do,
+ * and models of a version of Ingot without ingot_model_set_log.) When it returns, the function
+ * before it is called no more. Any thread may call it, but not from within such a function. */
+INGOT_EXPORT void ingot_set_log(ingot_log_function write, void* context);
+
 /* ---- a session: a model that is loaded, with its weights */
 
 typedef struct ingot_session ingot_session;

@@ -19,6 +19,10 @@ INGOT_EXPORT const char* ingot_last_error(void);
  * does: true at first. A caller that hands ingot_last_error on turns it off, so that its user is
  * told once. */
 INGOT_EXPORT void ingot_print_errors(bool enabled);
+/* What the library would write to standard error goes to `write` from now on, for all who use it in
+ * this process, a line a call and one call at a time. Null: to standard error again. When it
+ * returns the function before it is called no more. */
+INGOT_EXPORT void ingot_model_set_log(ingot_log_function write, void* context);
 
 /* ---- what the model is */
 

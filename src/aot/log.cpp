@@ -1,7 +1,5 @@
 #include "aot/log.hpp"
 
-#include <cstdio>
-
 #include "aot/metadata_record.hpp"
 #include "base/error.hpp"
 #include "graph/text.hpp"
@@ -21,10 +19,10 @@ void Log::note(const std::string& message) const {
   else if (on_) write(message, "");
 }
 
-// One write a record: those of several threads do not mix.
 void Log::write(const std::string& title, const std::string& body) const {
-  const std::string all = text("[aot ", id_, "] ", title, body.empty() ? "" : ":\n", body, body.ends_with('\n') ? "" : "\n");
-  std::fwrite(all.data(), 1, all.size(), stderr);
+  std::string all = text("[aot ", id_, "] ", title, body.empty() ? "" : ":\n", body);
+  if (body.ends_with('\n')) all.pop_back();
+  say(INGOT_LOG_INFO, all.c_str());
 }
 
 }  // namespace ingot::aot

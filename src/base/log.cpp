@@ -3,10 +3,42 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 #include "base/error.hpp"
 
 namespace ingot {
+namespace {
+
+// The lock is held while the function runs: when set_log returns the one before has gone.
+std::mutex mutex;
+ingot_log_function function = nullptr;
+void* function_context = nullptr;
+
+thread_local bool is_quiet = false;
+
+}  // namespace
+
+void set_log(ingot_log_function write, void* context) {
+  const std::scoped_lock lock(mutex);
+  function = write;
+  function_context = context;
+}
+
+void say(ingot_log_level level, const char* line) noexcept {
+  const std::scoped_lock lock(mutex);
+  if (function) return function(function_context, level, line);
+  if (!is_quiet) std::fprintf(stderr, "%s%s\n", level == INGOT_LOG_WARNING ? "[WARNING] " : "", line);
+}
+
+void write_log(void*, ingot_log_level level, const char* line) { say(level, line); }
+void write_log_if_heard(void*, ingot_log_level level, const char* line) {
+  const QuietLog quiet;
+  say(level, line);
+}
+
+QuietLog::QuietLog() : was_quiet_(is_quiet) { is_quiet = true; }
+QuietLog::~QuietLog() { is_quiet = was_quiet_; }
 
 bool is_logged(std::string_view what) {
   const char* list = std::getenv("INGOT_LOG");
@@ -21,9 +53,7 @@ bool is_logged(std::string_view what) {
 }
 
 void log_line(std::string_view what, const std::string& line) {
-  if (!is_logged(what)) return;
-  const std::string all = text("[", what, "] ", line, "\n");
-  std::fwrite(all.data(), 1, all.size(), stderr);
+  if (is_logged(what)) say(INGOT_LOG_INFO, text("[", what, "] ", line).c_str());
 }
 
 }  // namespace ingot

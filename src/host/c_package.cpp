@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "host/c_status.hpp"
 #include "host/package.hpp"
 
@@ -16,6 +17,7 @@ ingot_status ingot_package_open(const char* path, ingot_package** package) {
   return guarded([&] {
     require_place(package);
     INGOT_REQUIRE(path != nullptr, "the path is null");
+    const QuietLog quiet;
     *package = new ingot_package{package_models(path)};
   });
 }

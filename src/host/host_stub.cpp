@@ -12,7 +12,9 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "host/elf_file.hpp"
+#include "ingot/aoti_host.h"
 
 namespace ingot {
 namespace {
@@ -90,15 +92,16 @@ void load_empty(const std::string& soname) {
 bool has_host() { return dlsym(RTLD_DEFAULT, "aoti_torch_delete_tensor_object") != nullptr; }
 
 // Ingot's host functions as a library, which lies beside the one that this code is in, or where the
-// loader looks.
-void load_host_library() {
+// loader looks. Its user is that of this code, and so is its log.
+void* load_host_library() {
   constexpr const char* kName = "libingot_host.so." INGOT_SOVERSION;
   Dl_info here{};
   if (dladdr(reinterpret_cast<const void*>(&provide_host_for), &here) != 0 && here.dli_fname) {
     const std::filesystem::path beside = std::filesystem::path(here.dli_fname).parent_path() / kName;
-    if (std::error_code none; std::filesystem::exists(beside, none) && dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL)) return;
+    if (std::error_code none; std::filesystem::exists(beside, none))
+      if (void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
   }
-  if (dlopen(kName, RTLD_NOW | RTLD_GLOBAL)) return;
+  if (void* library = dlopen(kName, RTLD_NOW | RTLD_GLOBAL)) return library;
   const char* why = dlerror();
   throw_user_error(
       text("it was made by AOTInductor and calls functions of a host, which this program does not have: install libingot_host.so "
@@ -126,7 +129,10 @@ void provide_host_for(const std::string& path) {
     else load_empty(name), stubs.insert(name);
   }
   if (!is_foreign || has_libtorch) return;  // then libtorch itself is the host
-  if (!has_host()) load_host_library();
+  if (!has_host()) {
+    const auto set_host_log = reinterpret_cast<decltype(&ingot_host_set_log)>(dlsym(load_host_library(), "ingot_host_set_log"));
+    if (set_host_log) set_host_log(write_log_if_heard, nullptr);
+  }
   // Their code assumes the sizes and strides that PyTorch's operators had when it was made. They
   // can check these, and their inputs, and do where the environment asks for it; a wrong assumption
   // is a wrong answer otherwise.

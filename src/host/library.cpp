@@ -3,12 +3,12 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <mutex>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "host/elf_file.hpp"
 #include "host/host_stub.hpp"
 #include "host/host_tensors.hpp"
@@ -92,11 +92,11 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
   INGOT_REQUIRE(look_up(name, #name), "Failed to load model: ", path, ": it is no model library, it has no function " #name);
     INGOT_REQUIRED_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
-#define INGOT_LOOK_UP(name)                                                                                    \
-  if (!look_up(name, #name) && !is_quiet)                                                                      \
-    std::fputs("[WARNING] Could not dlsym " #name ". This is okay if you don't need functionality from " #name \
-               ". Otherwise consider rebuilding your model with the latest AOTInductor.\n",                    \
-               stderr);
+#define INGOT_LOOK_UP(name)                                                                    \
+  if (!look_up(name, #name) && !is_quiet)                                                      \
+    warn("Could not dlsym " #name ". This is okay if you don't need functionality from " #name \
+         ". Otherwise consider rebuilding "                                                    \
+         "your model with the latest AOTInductor.");
     INGOT_OPTIONAL_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
     bool has_all = true;
@@ -112,9 +112,9 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
 #define INGOT_LOOK_UP(name) look_up(name, #name);
     INGOT_QUIET_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
-    // Libraries of before it was there print what they say all the same.
-    decltype(&ingot_print_errors) print_errors = nullptr;
-    if (is_own() && look_up(print_errors, "ingot_print_errors")) print_errors(false);
+    // Libraries of before these were there print what they say all the same.
+    if (is_own() && ingot_print_errors) ingot_print_errors(false);
+    if (is_own() && ingot_model_set_log) ingot_model_set_log(is_quiet ? write_log_if_heard : write_log, nullptr);
   } catch (...) {
     dlclose(handle_);
     throw;

@@ -32,7 +32,7 @@ namespace ingot {
   X(AOTInductorModelContainerGetOutputName) X(ingot_model_entry_count) X(ingot_model_entry)                             \
   X(ingot_model_find_entry) X(ingot_entry_input) X(ingot_entry_output) X(ingot_entry_symbol) X(ingot_entry_guard)       \
   X(ingot_container_run_entry) X(ingot_model_set_weights_file) X(ingot_model_constant_sizes)                  \
-  X(ingot_entry_symbol_values)
+  X(ingot_entry_symbol_values) X(ingot_print_errors) X(ingot_model_set_log)
 
 // What only Ingot's own libraries have: all of them or none.
 #define INGOT_OWN_MODEL_FUNCTIONS(X)                                                                                    \
@@ -53,7 +53,8 @@ void load_operators(const std::string& path);
 class ModelLibrary {
  public:
   // User error with the loader's text for a file that cannot be loaded or is no model. `is_quiet`:
-  // says nothing about optional functions that are missing.
+  // says nothing about optional functions that are missing, and what the library itself says does
+  // not go to stderr (base/log.hpp).
   static std::shared_ptr<const ModelLibrary> load(const std::string& path, bool is_quiet = false);
   ~ModelLibrary();
   ModelLibrary(const ModelLibrary&) = delete;

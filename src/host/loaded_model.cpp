@@ -7,6 +7,7 @@
 #include "base/dlpack_type.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "host/dlpack_tensors.hpp"
 #include "host/library_entry.hpp"
 #include "ingot/aoti_host.h"
@@ -22,6 +23,7 @@ Function* host_function(const char* name) {
 std::optional<UnpackedModel> unpacked(const std::string& path, const ingot_options& options) {
   INGOT_REQUIRE(options.models >= 0 && options.threads >= 0, "models and threads must not be negative");
   if (!is_package(path)) return {};
+  const QuietLog quiet;
   return unpack_model(path, options.model ? options.model : "");
 }
 

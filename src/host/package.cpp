@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "format/pt2/archive.hpp"
 #include "io/file.hpp"
 #include "io/zip_writer.hpp"
@@ -31,8 +32,7 @@ Pt2Archive open_package(const std::string& path) {
                                    [](const std::string& n) { return n == "archive_format" || n.ends_with("/archive_format"); });
   if (format != zip.names().end()) INGOT_REQUIRE(zip.read_text(*format, 64) == "pt2", path, ": Invalid archive format");
   Pt2Archive a = open_pt2_archive(path);
-  if (a.top.empty())
-    fprintf(stderr, "[WARNING] %s: the archive has no top-level folder; it was written by an old version\n", path.c_str());
+  if (a.top.empty()) warn(text(path, ": the archive has no top-level folder; it was written by an old version"));
   return a;
 }
 

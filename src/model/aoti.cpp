@@ -20,8 +20,8 @@ AOTIRuntimeError status(bool is_well) {
   }
   if (!prints_errors()) return AOTI_RUNTIME_FAILURE;
   // An exception that says nothing (eager/call.cpp) is printed as it is (I004).
-  if (strcmp(last_error(), "Unknown exception occurred.") == 0) print_line("%s", last_error());
-  else print_line("Error: %s", last_error());
+  const bool says_nothing = strcmp(last_error(), "Unknown exception occurred.") == 0;
+  log_line(INGOT_LOG_ERROR, says_nothing ? "" : "Error: ", "%s", last_error());
   return AOTI_RUNTIME_FAILURE;
 }
 

@@ -11,10 +11,11 @@ const ingot_program& program = ingot_the_program;
 bool may_be_left_out(const ingot_constant& c) { return c.kind == 3 || c.kind == 2 || (c.kind == 1 && c.bytes == 0); }
 
 void warn_of_left_out(const ingot_constant& c) {
-  print_line(c.kind == 3 ? "[WARNING] Found constant %s in model, but not provided by user!"
-                         : "[WARNING] Found constant or module state buffer or empty module state parameter %s in model, but not "
-                           "provided by user!",
-             c.name);
+  log_line(INGOT_LOG_WARNING, "[WARNING] ",
+           c.kind == 3 ? "Found constant %s in model, but not provided by user!"
+                       : "Found constant or module state buffer or empty module state parameter %s in model, but not "
+                         "provided by user!",
+           c.name);
 }
 
 // Whether the update has the constant, under this name or another.

@@ -1,6 +1,7 @@
 // Failures inside a model library. There are no exceptions here: a function that can fail returns
 // false (or null) after it has left a text for its thread; the C functions turn that into a status.
 #pragma once
+#include "ingot/abi.h"
 
 namespace ingot::model {
 
@@ -23,11 +24,13 @@ bool fail_for_memory(unsigned long long bytes);  // "out of memory: …"
 const char* last_error();
 void clear_error();
 
-// Whether the C functions write the text of a failure to standard error, too.
+// Whether the C functions put the text of a failure into the log, too.
 bool prints_errors();
 void set_prints_errors(bool enabled);
 
-// A line on standard error.
-void print_line(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// Where the log goes; null: to standard error.
+void set_log(ingot_log_function write, void* context);
+// A line of the log. `mark` stands before it on standard error alone: "[WARNING] ".
+void log_line(ingot_log_level level, const char* mark, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
 }  // namespace ingot::model

@@ -76,6 +76,7 @@ bool dense_strides(int32_t rank, const int64_t* sizes, Strides* strides) {
 
 const char* ingot_last_error(void) { return last_error(); }
 void ingot_print_errors(bool enabled) { set_prints_errors(enabled); }
+void ingot_model_set_log(ingot_log_function write, void* context) { set_log(write, context); }
 
 const ingot_program* const ingot_model_table = &ingot_the_program;
 

@@ -1,7 +1,8 @@
 /* The functions of ingot/ingot.h from C, against an installation (scripts/test_install.sh): what
  * only a program that is linked with libingot_runtime.so can show. Says what is wrong, and which
  * line found it.
- *   interface VERSION MODEL.so PACKAGE.pt2      the model: the golden mlp with the metadata version=3; a package of it */
+ *   interface VERSION MODEL.so PACKAGE.pt2 BUFFERS.so
+ * The model: the golden mlp with the metadata version=3; a package of it; one that has buffers. */
 #include <ingot/ingot.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,8 +93,58 @@ static void packages(const char* path) {
   REFUSED(ingot_package_open("none.pt2", &p), "none.pt2");
 }
 
+struct log {
+  int lines, warnings;
+  char last[256];
+};
+
+static void take_line(void* context, ingot_log_level level, const char* line) {
+  struct log* log = context;
+  log->lines++;
+  log->warnings += level == INGOT_LOG_WARNING;
+  snprintf(log->last, sizeof log->last, "%s", line);
+}
+
+/* A full update of the inactive set that leaves the buffers out, of which the model says a word.
+ * How many it left out. */
+static int update_parameters(ingot_session* s) {
+  enum { MOST = 64 };
+  ingot_named_tensor given[MOST];
+  DLManagedTensorVersioned* values[MOST];
+  size_t count = 0;
+  int buffers = 0;
+  for (size_t k = 0; k < ingot_session_constant_count(s); k++) {
+    ingot_constant_info info;
+    CHECK(ingot_session_constant(s, k, &info) == INGOT_OK);
+    buffers += !info.is_parameter && !info.is_folded;
+    if (!info.is_parameter || count == MOST) continue;
+    CHECK(ingot_session_get_constant(s, info.name, false, &values[count]) == INGOT_OK);
+    given[count].name = info.name;
+    given[count].tensor = &values[count]->dl_tensor;
+    count++;
+  }
+  CHECK(ingot_session_update(s, given, count, true, true) == INGOT_OK);
+  while (count-- > 0) values[count]->deleter(values[count]);
+  return buffers;
+}
+
+/* Without a function for it nothing is said; scripts/test_install.sh looks at standard error. */
+static void log_lines(const char* model) {
+  ingot_session* s = NULL;
+  struct log log = {0, 0, ""};
+  CHECK(ingot_session_open(model, NULL, &s) == INGOT_OK);
+  if (!s) return;
+  const int buffers = update_parameters(s);
+  ingot_set_log(take_line, &log);
+  CHECK(buffers > 0 && update_parameters(s) == buffers && log.lines == buffers && log.warnings == buffers);
+  CHECK(strstr(log.last, "Found constant or module state buffer") == log.last);
+  ingot_set_log(NULL, NULL);
+  CHECK(update_parameters(s) == buffers && log.lines == buffers);
+  ingot_session_close(s);
+}
+
 int main(int argc, char** argv) {
-  if (argc != 4) return puts("usage: interface VERSION MODEL.so PACKAGE.pt2"), 2;
+  if (argc != 5) return puts("usage: interface VERSION MODEL.so PACKAGE.pt2 BUFFERS.so"), 2;
   versions(argv[1]);
   options(argv[2]);
   ingot_session* s = NULL;
@@ -104,5 +155,6 @@ int main(int argc, char** argv) {
   }
   ingot_session_close(s);
   packages(argv[3]);
+  log_lines(argv[4]);
   return failures != 0;
 }

@@ -236,6 +236,35 @@ TEST_F(Constants, I020_I055_I058_AFullUpdateMayLeaveOutBuffersAndTensorConstants
   EXPECT_EQ(swapped.steps, 4);              // and so did the buffer, with three runs in it, and this one
 }
 
+// What the library would print goes to a function that it was given, without the marks of a printed
+// line, and to standard error again after null.
+TEST_F(Constants, AFunctionTakesTheLog) {
+  const Library library(library_path("affine"));
+  const Container container(library);
+  const Calls calls(library);
+  const auto set_log = library_call(library, ingot_model_set_log);
+  using Lines = std::vector<std::pair<ingot_log_level, std::string>>;
+  Lines lines;
+  set_log([](void* context, ingot_log_level level, const char* line) { static_cast<Lines*>(context)->emplace_back(level, line); },
+          &lines);
+  AffineWeights weights;
+  AffineMap map(weights);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(calls.update_inactive(container, map.handle()), 0);
+  EXPECT_EQ(calls.update(container, nullptr, false, false), 1);
+  library_call(library, ingot_print_errors)(false);
+  EXPECT_EQ(calls.update(container, nullptr, false, false), 1);
+  library_call(library, ingot_print_errors)(true);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  set_log(nullptr, nullptr);
+  EXPECT_EQ(message_of(library, [&] { return calls.update(container, nullptr, false, false); }), "the map of constants is null");
+  const std::string buffer = "Found constant or module state buffer or empty module state parameter ";
+  EXPECT_EQ(lines, (Lines{{INGOT_LOG_WARNING, buffer + "b_steps in model, but not provided by user!"},
+                          {INGOT_LOG_WARNING, "Found constant _tensor_constant0 in model, but not provided by user!"},
+                          {INGOT_LOG_WARNING, buffer + "p_empty in model, but not provided by user!"},
+                          {INGOT_LOG_ERROR, "the map of constants is null"}}));
+}
+
 TEST_F(Constants, I024_I053_I065_SwapsGoBothWays) {
   const Library library(library_path("affine_pure"));
   const Container container(library, 2);

@@ -1,10 +1,10 @@
 // Host functions: codes and modes (I072, I073, I084).
-#include <cstdio>
 #include <stdexcept>
 
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "op/call.hpp"
 #include "host/torch/handle.hpp"
 
@@ -76,6 +76,7 @@ void aoti_torch_grad_mode_set_enabled(bool enabled) { ingot::thread_state().grad
 void aoti_torch_check(bool cond, const char* func, const char* file, uint32_t line, const char* msg) {
   if (!cond) throw std::runtime_error(ingot::text(msg, " (", func, " at ", file, ":", line, ")"));
 }
+void ingot_host_set_log(ingot_log_function write, void* context) { ingot::set_log(write, context); }
 void aoti_torch_warn(const char* func, const char* file, uint32_t line, const char* msg) {
-  std::fprintf(stderr, "[WARNING] %s (%s at %s:%u)\n", msg, func, file, line);
+  ingot::warn(ingot::text(msg, " (", func, " at ", file, ":", line, ")"));
 }

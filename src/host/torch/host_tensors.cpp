@@ -4,6 +4,7 @@
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "model/host_op.h"
 #include "host/torch/handle.hpp"
 #include "host/torch/host_op_call.hpp"
@@ -23,15 +24,21 @@ Tensor& tensor_of(AtenTensorHandle handle) {
 // Fixed in size, so that to report a lack of memory needs none.
 static thread_local char last_text[1024] = "";
 
+static void say_exception(const char* what) {
+  char line[4096];
+  std::snprintf(line, sizeof line, "Exception in aoti_torch: %s", what);
+  say(INGOT_LOG_ERROR, line);
+}
+
 AOTITorchError log_exception() noexcept {
   try {
     throw;
   } catch (const std::exception& e) {
     std::snprintf(last_text, sizeof last_text, "%s", e.what());
-    std::fprintf(stderr, "Exception in aoti_torch: %s\n", e.what());
+    say_exception(e.what());
   } catch (...) {
     std::snprintf(last_text, sizeof last_text, "UNKNOWN");
-    std::fputs("Exception in aoti_torch: UNKNOWN\n", stderr);
+    say_exception(last_text);
   }
   return AOTI_TORCH_FAILURE;
 }

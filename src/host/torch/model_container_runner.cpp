@@ -1,10 +1,10 @@
 #include "host/torch/model_container_runner.hpp"
 
-#include <cstdio>
 #include <filesystem>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "host/torch/handle.hpp"
 #include "host/torch/proxy_executor.hpp"
 
@@ -20,7 +20,7 @@ std::string failed_call(const ModelLibrary& library, const char* call, const Cal
 std::string missing_function(const char*, const char* action) {
   return text("No ", action, " in .so! Consider rebuild your model with the latest AOTInductor.");
 }
-void not_deleted() { std::fputs("AOTInductorModelContainerDelete failed\n", stderr); }
+void not_deleted() { say(INGOT_LOG_ERROR, "AOTInductorModelContainerDelete failed"); }
 constexpr FailureWords kWords = {failed_call, missing_function, not_deleted};
 
 void check_options(const RunnerOptions& options) {

@@ -2,10 +2,10 @@
 
 #include <sys/utsname.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "host/torch/handle.hpp"
 #include "io/json.hpp"
 #include "tensor/impl.hpp"
@@ -37,11 +37,8 @@ void warn_of_differences(const PackageMetadata& saved) {
   for (const auto& [key, now] : machine_metadata(saved.at(kDeviceKey), machine.machine)) {
     const auto it = saved.find(key);
     if (it == saved.end() || it->second == now) continue;
-    std::fprintf(
-        stderr,
-        "[WARNING] Device information mismatch for %s: %s vs %s. This could cause some issues when loading the AOTInductor "
-        "compiled artifacts.\n",
-        key.c_str(), now.c_str(), it->second.c_str());
+    warn(text("Device information mismatch for ", key, ": ", now, " vs ", it->second,
+              ". This could cause some issues when loading the AOTInductor compiled artifacts."));
   }
 }
 

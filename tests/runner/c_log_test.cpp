@@ -1,0 +1,82 @@
+// What sessions and packages say beside errors (ingot/ingot.h): to a function, or nowhere.
+#include "bad_input_fixture.hpp"
+#include "ingot/aoti_host.h"
+#include "io/zip_writer.hpp"
+
+namespace ingot {
+namespace {
+
+using Lines = std::vector<std::pair<ingot_log_level, std::string>>;
+
+class CLog : public BadInput {
+ protected:
+  ~CLog() override { ingot_set_log(nullptr, nullptr); }
+  void listen() {
+    ingot_set_log(
+        [](void* context, ingot_log_level level, const char* line) { static_cast<Lines*>(context)->emplace_back(level, line); },
+        &lines_);
+  }
+  // A package as they were once, which is worth a warning.
+  std::string old_package() {
+    const std::string file = path("old.pt2");
+    ZipWriter zip(file);
+    zip.add("archive_format", "pt2");
+    zip.add("data/aotinductor/model/x.so", bytes_of(mlp()));
+    zip.add("data/aotinductor/model/x_metadata.json", R"({"AOTI_DEVICE_KEY": "cpu"})");
+    zip.finish();
+    return file;
+  }
+  static void list(const std::string& file) {
+    ingot_package* package = nullptr;
+    EXPECT_EQ(ingot_package_open(file.c_str(), &package), INGOT_OK) << ingot_error();
+    ingot_package_close(package);
+  }
+  static void load(const std::string& file) {
+    ingot_session* session = nullptr;
+    EXPECT_EQ(ingot_session_open(file.c_str(), nullptr, &session), INGOT_OK) << ingot_error();
+    ingot_session_close(session);
+  }
+  Lines lines_;
+};
+
+TEST_F(CLog, TheFunctionHearsWarnings) {
+  const std::string file = old_package();
+  listen();
+  list(file);
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_EQ(lines_[0].first, INGOT_LOG_WARNING);
+  EXPECT_EQ(lines_[0].second, file + ": the archive has no top-level folder; it was written by an old version");
+  load(file);
+  EXPECT_EQ(lines_.size(), 2u);
+  ingot_set_log(nullptr, nullptr);
+  list(file);
+  EXPECT_EQ(lines_.size(), 2u) << "a function that was taken away";
+}
+
+TEST_F(CLog, WithoutAFunctionNothingIsSaid) {
+  const std::string file = old_package();
+  ::testing::internal::CaptureStderr();
+  list(file);
+  load(file);
+  load(std::string(INGOT_STUB_DIR) + "/stub_old.so");  // lacks functions, of which C++ is warned
+  ingot_session* none = nullptr;
+  EXPECT_EQ(ingot_session_open(path("none.so").c_str(), nullptr, &none), INGOT_INVALID);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+// C++ users hear on standard error, and all of it comes to the function where there is one.
+TEST_F(CLog, TheFunctionHearsTheLibraryToo) {
+  const std::string file = old_package();
+  ::testing::internal::CaptureStderr();
+  unpack_model(file, "model");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "[WARNING] " + file + ": the archive has no top-level folder; it was written by an old version\n");
+  listen();
+  unpack_model(file, "model");
+  aoti_torch_warn("f", "file.cpp", 7, "careful");
+  ASSERT_EQ(lines_.size(), 2u);
+  EXPECT_EQ(lines_[1], (std::pair(INGOT_LOG_WARNING, std::string("careful (f at file.cpp:7)"))));
+}
+
+}  // namespace
+}  // namespace ingot
