@@ -24,16 +24,22 @@ macro(ingot_find_compiler arch)
   endif()
 endmacro()
 
-# ingot_target_archive(NAME ARCH FLAG...): makes lib/libingot_NAME_ARCH.a of src/NAME/*.cpp.
+# Sets result to the sources of the runtime that goes into every model.
+function(ingot_model_sources result)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/model/*.cpp)
+  set(${result} ${sources} ${PROJECT_SOURCE_DIR}/src/base/thread_pool.cpp PARENT_SCOPE)
+endfunction()
+
+# ingot_target_archive(NAME ARCH SOURCES source... FLAGS flag...): makes lib/libingot_NAME_ARCH.a.
 function(ingot_target_archive library arch)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${library}/*.cpp)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;FLAGS")
   set(target ingot_${library}_archive_${arch})
-  add_library(${target} STATIC ${sources})
+  add_library(${target} STATIC ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ingot_${library}_${arch})
   # No exceptions, no run-time types, no locks around statics: a model needs nothing but libc.
   target_compile_options(${target} PRIVATE
     -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables ${guards}
-    ${ARGN})
+    ${arg_FLAGS})
 endfunction()
 
 # Makes lib/libc_ARCH.so and lib/libm_ARCH.so.
@@ -52,8 +58,10 @@ endfunction()
 # The target ingot_kernels_ARCH: all of it for a target; and a test that no kernel needs more than
 # libc.
 function(ingot_kernel_archives arch)
-  ingot_target_archive(kernels ${arch} -O3)
-  ingot_target_archive(model ${arch} -O2)
+  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.cpp)
+  ingot_model_sources(runtime)
+  ingot_target_archive(kernels ${arch} SOURCES ${kernels} FLAGS -O3)
+  ingot_target_archive(model ${arch} SOURCES ${runtime} FLAGS -O2)
   ingot_libc_stubs(${arch})
   set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
   set(stubs ${INGOT_KERNEL_DIR}/libm_${arch}.so ${INGOT_KERNEL_DIR}/libc_${arch}.so)

@@ -18,7 +18,7 @@ set(INGOT_TEST_MODELS
 # The runtime with this build's sanitizers in it: the archive has none.
 function(ingot_sanitized_model name source)
   if(NOT TARGET ingot_model_sanitized)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/model/*.cpp)
+    ingot_model_sources(sources)
     add_library(ingot_model_sanitized OBJECT ${sources})
     target_include_directories(ingot_model_sanitized PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
     target_compile_options(ingot_model_sanitized PRIVATE -fvisibility=hidden -fno-exceptions -fno-threadsafe-statics)

@@ -1,6 +1,7 @@
 /* What the C headers share. */
 #ifndef INGOT_ABI_H
 #define INGOT_ABI_H
+#include <stddef.h>
 #include <stdint.h>
 
 /* Before functions that a library shows. Also right inside a library compiled with hidden
@@ -21,6 +22,21 @@ typedef enum ingot_log_level {
 /* Takes a line of the log, which ends in a zero alone and is valid during the call. Any thread may
  * call it. It returns, and calls no function of Ingot. */
 typedef void (*ingot_log_function)(void* context, ingot_log_level level, const char* line);
+
+/* Threads that run the parallel parts of runs. Results are the same to the bit whichever thread
+ * runs a part, and however many there are. */
+typedef struct ingot_thread_pool {
+  size_t size; /* sizeof(ingot_thread_pool) where the program was compiled */
+  void* context; /* for the functions below */
+  /* Calls part(work, k) once for every k from 0 to count - 1 and returns when the last has
+   * returned, on any threads, in any order, together or one after the other. Any thread may call
+   * it, several at once, and parts of one call may wait for nothing but each other's locks. */
+  void (*parallel_for)(void* context, void (*part)(void* work, int32_t k), void* work, int32_t count);
+  /* Around several calls that follow each other: threads that look for the next one, for a while,
+   * are there sooner than those that sleep. Both null: nobody cares. */
+  void (*begin)(void* context);
+  void (*end)(void* context);
+} ingot_thread_pool;
 
 /* A size that is open until the run, and what it may be. */
 typedef struct ingot_symbol_info {

@@ -70,8 +70,12 @@ typedef struct ingot_options {
   const char* device; /* "cpu" */
   int32_t models; /* how many runs at the same time; 1 */
   int32_t threads; /* of one run; INGOT_NUM_THREADS (not a number from 1: an error), else the processors of this process */
+  /* Whose threads those are, beside the caller's own. Null: the process has a pool, which all
+   * sessions share. The structure is copied; what its context is must outlive the session and its
+   * entry points. */
+  const ingot_thread_pool* pool;
 } ingot_options;
-#define INGOT_OPTIONS_INIT {sizeof(ingot_options), NULL, NULL, 0, 0}
+#define INGOT_OPTIONS_INIT {sizeof(ingot_options), NULL, NULL, 0, 0, NULL}
 
 /* `path`: a library (.so) or a package (.pt2). `options` may be null. The session is the
  * caller's to close. */

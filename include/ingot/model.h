@@ -117,6 +117,10 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContaine
  * processors of this process. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count);
 INGOT_EXPORT AOTIRuntimeError ingot_container_get_threads(AOTInductorModelContainerHandle container, int32_t* count);
+/* Whose threads these are, for runs from now on, none of which is under way: those of the pool, a
+ * structure that is copied. Null: threads of the container's own, as at first, which are started
+ * when they are first needed. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_set_pool(AOTInductorModelContainerHandle container, const ingot_thread_pool* pool);
 /* The stream of random ops begins anew. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_seed(AOTInductorModelContainerHandle container, uint64_t seed);
 /* The draw that comes next; setting it repeats what followed when it was read. */

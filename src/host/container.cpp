@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/process_pool.hpp"
 #include "io/file.hpp"
 
 namespace ingot {
@@ -29,6 +30,9 @@ ModelContainer::ModelContainer(std::shared_ptr<const ModelLibrary> loaded, const
     : library_(std::move(loaded)), proxy_(options.proxy), words_(words) {
   const char* cubin_dir = options.cubin_dir.empty() ? nullptr : options.cubin_dir.c_str();
   INGOT_MODEL_CALL(AOTInductorModelContainerCreateWithDevice, &container_, options.models, options.device.c_str(), cubin_dir);
+  if (!library_->ingot_container_set_pool) return;
+  const ingot_thread_pool* pool = options.pool ? options.pool : &shared_process_pool();
+  INGOT_MODEL_CALL(ingot_container_set_pool, container_, pool);
 }
 
 ModelContainer::~ModelContainer() {

@@ -36,6 +36,9 @@ struct ContainerOptions {
   std::size_t models = 1;  // runs at the same time
   std::string device = "cpu";
   std::string cubin_dir = {};  // empty: none
+  // Whose threads run it; null: those of the process. Libraries of before
+  // ingot_container_set_pool have threads of their own.
+  const ingot_thread_pool* pool = nullptr;
   // Runs operators that the library has no code for; may be null.
   std::shared_ptr<std::remove_pointer_t<AOTIProxyExecutorHandle>> proxy = {};
 };

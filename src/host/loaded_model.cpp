@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <filesystem>
 
 #include "base/dlpack_type.hpp"
@@ -67,6 +68,15 @@ ContainerOptions container_options(const ModelLibrary& library, const std::strin
   if (options.models) of_container.models = static_cast<std::size_t>(options.models);
   if (options.device) of_container.device = options.device;
   of_container.proxy = open_proxy(library, operators);
+  if (!options.pool) return of_container;
+  constexpr std::size_t kLeast = offsetof(ingot_thread_pool, begin);
+  INGOT_REQUIRE(options.pool->size >= kLeast, "ingot_thread_pool: size: expected sizeof(ingot_thread_pool), which is ",
+                sizeof(ingot_thread_pool), ", found ", options.pool->size);
+  INGOT_REQUIRE(options.pool->parallel_for, "ingot_thread_pool: parallel_for: expected a function, found null");
+  INGOT_REQUIRE(library.ingot_container_set_pool, library.path(),
+                " was made by an older version of Ingot, or another compiler, and has threads of its own: leave the pool out, or "
+                "compile the program again");
+  of_container.pool = options.pool;
   return of_container;
 }
 

@@ -4,8 +4,8 @@
 // changes the active constants passes it alone. So a run sees the constants from before a change or
 // from after it, never a mixture. Locks are taken in this order: gate, updates, written, pool.
 #pragma once
+#include "base/fork_mark.hpp"
 #include "model/constant_map.hpp"
-#include "model/fork_mark.hpp"
 #include "model/model.hpp"
 
 namespace ingot::model {

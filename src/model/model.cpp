@@ -13,12 +13,6 @@ const ingot_program& program = ingot_the_program;
 // What a tensor without elements has for an address: generated code takes null for a failure.
 alignas(kAlignment) char nothing[kAlignment];
 
-struct ThreadsAtHand {
-  Threads& threads;
-  explicit ThreadsAtHand(Threads& t) : threads(t) { threads.begin_run(); }
-  ~ThreadsAtHand() { threads.end_run(); }
-};
-
 }  // namespace
 
 bool Engine::make(int32_t device_index) {
@@ -125,7 +119,7 @@ struct alignas(kAlignment) Run::Allocation {
 };
 
 Run::Run(Engine& e, Model& m, size_t place, const ConstantBuffer& buffer, void* on_stream)
-    : ingot_frame{}, engine(e), model(m), entry(program.entries[place]), memory(*m.entries_[place]) {
+    : ingot_frame{}, engine(e), model(m), entry(program.entries[place]), memory(*m.entries_[place]), threads(e.threads) {
   symbols = memory.symbols.data();
   constants = buffer.elements();
   stream = on_stream;
@@ -149,7 +143,6 @@ Run::~Run() {
 bool Run::call(int32_t (*function)(ingot_frame*), int64_t arena_bytes) {
   arena = model.arena_.at_least(static_cast<uint64_t>(arena_bytes), stream);
   if (!arena) return false;
-  const ThreadsAtHand at_hand(engine.threads);
   if (function(this) == 0) return !has_failed;
   return has_failed ? false : fail("the program failed and did not say why");
 }
@@ -228,8 +221,7 @@ void ingot_rt_parallel(ingot_frame* frame, ingot_kernel* kernel, void* const* bu
   Run& run = *static_cast<Run*>(frame);
   if (run.has_failed) return;
   const uint64_t bytes = ingot::model::round_up(static_cast<uint64_t>(scratch_bytes), ingot::model::kAlignment);
-  char* scratch = run.scratch(bytes);
-  if (!scratch || !run.engine.threads.run(kernel, buffers, run.symbols, scratch, bytes, tasks, grain)) run.has_failed = true;
+  if (!run.threads.run(kernel, buffers, run.symbols, run.scratch(), bytes, tasks, grain)) run.has_failed = true;
 }
 
 int32_t ingot_rt_fail(ingot_frame* frame, const char* text) {

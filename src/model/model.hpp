@@ -56,13 +56,14 @@ struct Run : ingot_frame {
   void* new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides);
   void* new_folded(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides);
   void* allocate_until_end(uint64_t bytes);
-  char* scratch(uint64_t bytes) { return model.scratch_.at_least(bytes); }
+  Workspace& scratch() { return model.scratch_; }
   bool call(int32_t (*function)(ingot_frame*), int64_t arena_bytes);
 
   Engine& engine;
   Model& model;
   const ingot_entry& entry;
   EntryMemory& memory;
+  ThreadsOfRun threads;
   bool folds = false;
   bool has_failed = false;
 

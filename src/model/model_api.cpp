@@ -174,6 +174,9 @@ AOTIRuntimeError ingot_container_get_threads(AOTInductorModelContainerHandle con
     return true;
   });
 }
+AOTIRuntimeError ingot_container_set_pool(AOTInductorModelContainerHandle container, const ingot_thread_pool* pool) {
+  return with(container, [&](Container& c) { return c.engine().threads.set_pool(pool); });
+}
 AOTIRuntimeError ingot_container_set_seed(AOTInductorModelContainerHandle container, uint64_t seed) {
   return with(container, [&](Container& c) {
     c.engine().draws.set(seed, 0);

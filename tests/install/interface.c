@@ -3,6 +3,7 @@
  * line found it.
  *   interface VERSION MODEL.so PACKAGE.pt2 BUFFERS.so
  * The model: the golden mlp with the metadata version=3; a package of it; one that has buffers. */
+#include <dirent.h>
 #include <ingot/ingot.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +94,79 @@ static void packages(const char* path) {
   REFUSED(ingot_package_open("none.pt2", &p), "none.pt2");
 }
 
+static int thread_count(void) {
+  int count = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  for (struct dirent* d; tasks && (d = readdir(tasks));) count += d->d_name[0] != '.';
+  if (tasks) closedir(tasks);
+  return count;
+}
+
+enum { ROWS = 2048 };
+static float many_rows[ROWS * 64];
+
+/* A run of so many rows that it has parallel parts; the results are the caller's. */
+static DLManagedTensorVersioned* run_many_rows(ingot_session* s) {
+  int64_t sizes[] = {ROWS, 64};
+  const DLTensor x = {.data = many_rows, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = sizes};
+  const DLTensor* inputs[] = {&x};
+  DLManagedTensorVersioned* out = NULL;
+  CHECK(ingot_session_run(s, inputs, 1, &out, 1) == INGOT_OK);
+  return out;
+}
+
+static int same_bits(const DLManagedTensorVersioned* a, const DLManagedTensorVersioned* b) {
+  return a && b && memcmp(a->dl_tensor.data, b->dl_tensor.data, ROWS * 10 * sizeof(float)) == 0;
+}
+
+/* The program's own threads: here its only one, the last part first. */
+static void parts_backwards(void* calls, void (*part)(void* work, int32_t k), void* work, int32_t count) {
+  ++*(int*)calls;
+  while (count-- > 0) part(work, count);
+}
+
+/* Twenty sessions of four threads have three between them beside the caller's, and results are the
+ * same whosever threads compute them. */
+static void threads(const char* model) {
+  enum { SESSIONS = 20, THREADS = 4 };
+  for (int i = 0; i < ROWS * 64; i++) many_rows[i] = (float)(i % 97) / 7;
+  const int before = thread_count();
+  ingot_session* s[SESSIONS] = {NULL};
+  DLManagedTensorVersioned *first = NULL, *other;
+  ingot_options o = INGOT_OPTIONS_INIT;
+  o.threads = THREADS;
+  for (int k = 0; k < SESSIONS; k++) {
+    CHECK(ingot_session_open(model, &o, &s[k]) == INGOT_OK);
+    other = run_many_rows(s[k]);
+    if (k == 0) {
+      first = other;
+    } else {
+      CHECK(same_bits(first, other));
+      if (other) other->deleter(other);
+    }
+  }
+  CHECK(thread_count() == before + THREADS - 1);
+  for (int k = 0; k < SESSIONS; k++) ingot_session_close(s[k]);
+
+  int calls = 0;
+  const ingot_thread_pool pool = {sizeof pool, &calls, parts_backwards, NULL, NULL};
+  o.pool = &pool;
+  ingot_session* own = NULL;
+  CHECK(ingot_session_open(model, &o, &own) == INGOT_OK);
+  other = run_many_rows(own);
+  CHECK(calls > 0 && same_bits(first, other));
+  if (other) other->deleter(other);
+  if (first) first->deleter(first);
+  ingot_session_close(own);
+
+  ingot_thread_pool bad = {0, &calls, parts_backwards, NULL, NULL};
+  o.pool = &bad;
+  REFUSED(ingot_session_open(model, &o, &own), "ingot_thread_pool: size: expected");
+  bad.size = sizeof bad;
+  bad.parallel_for = NULL;
+  REFUSED(ingot_session_open(model, &o, &own), "parallel_for: expected a function");
+}
+
 struct log {
   int lines, warnings;
   char last[256];
@@ -154,6 +228,7 @@ int main(int argc, char** argv) {
     runs(s);
   }
   ingot_session_close(s);
+  threads(argv[2]);
   packages(argv[3]);
   log_lines(argv[4]);
   return failures != 0;

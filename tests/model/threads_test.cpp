@@ -296,6 +296,77 @@ TEST_F(Pool, I012_ThreadsStartWhenNeededSleepWhenIdleAndEndWithTheContainer) {
   EXPECT_EQ(threads_of_this_process(), before);
 }
 
+// A pool of the caller's: what it was asked for, and what it does with that.
+struct OwnPool {
+  explicit OwnPool(void (*run)(void (*)(void*, int32_t), void*, int32_t)) : run(run) {}
+  ingot_thread_pool functions{sizeof functions, this,
+                              [](void* self, void (*part)(void*, int32_t), void* work, int32_t count) {
+                                auto& pool = *static_cast<OwnPool*>(self);
+                                pool.calls++;
+                                pool.parts += count;
+                                pool.run(part, work, count);
+                              },
+                              [](void* self) { static_cast<OwnPool*>(self)->begun++; },
+                              [](void* self) { static_cast<OwnPool*>(self)->ended++; }};
+  void (*run)(void (*part)(void*, int32_t), void* work, int32_t count);
+  std::atomic<int> calls{0}, parts{0}, begun{0}, ended{0};
+};
+
+void backwards(void (*part)(void*, int32_t), void* work, int32_t count) {
+  while (count-- > 0) part(work, count);
+}
+void a_thread_each(void (*part)(void*, int32_t), void* work, int32_t count) {
+  std::vector<std::thread> threads;
+  for (int32_t k = 0; k < count; k++) threads.emplace_back(part, work, k);
+  for (std::thread& t : threads) t.join();
+}
+
+TEST_F(Pool, ThatOfTheCallerRunsTheParts) {
+  const Library library(library_path("many"));
+  const auto set_pool = library_call(library, ingot_container_set_pool);
+  const int before = threads_of_this_process();
+  for (const auto run : {backwards, a_thread_each}) {
+    const Container container(library, 2);
+    OwnPool pool(run);
+    ASSERT_EQ(library_call(library, ingot_container_set_threads)(container, 5), 0);
+    ASSERT_EQ(set_pool(container, &pool.functions), 0);
+    for (int64_t n : {0, 1, 7, 40}) EXPECT_EQ(total(container, n), expected_total(n));
+    EXPECT_EQ(pool.calls, 3);  // no tasks, no call
+    EXPECT_EQ(pool.parts, 15);
+    EXPECT_EQ(pool.begun, 3);
+    EXPECT_EQ(pool.ended, 3);
+    EXPECT_EQ(threads_of_this_process(), before) << "the container has started none";
+    ASSERT_EQ(set_pool(container, nullptr), 0);
+    EXPECT_EQ(total(container, 7), expected_total(7));
+    EXPECT_EQ(threads_of_this_process(), before + 4);
+    EXPECT_EQ(pool.calls, 3);
+  }
+}
+
+// One whose structure ends before `begin`, of an older header, is one without; less is none.
+TEST_F(Pool, ThoseOfOtherHeaders) {
+  const Library library(library_path("many"));
+  const auto set_pool = library_call(library, ingot_container_set_pool);
+  const Container container(library);
+  ASSERT_EQ(library_call(library, ingot_container_set_threads)(container, 3), 0);
+  OwnPool pool(backwards);
+  pool.functions.size = offsetof(ingot_thread_pool, begin);
+  ASSERT_EQ(set_pool(container, &pool.functions), 0);
+  EXPECT_EQ(total(container, 5), expected_total(5));
+  EXPECT_EQ(pool.calls, 1);
+  EXPECT_EQ(pool.begun, 0);
+  pool.functions.size = 8;
+  EXPECT_EQ(set_pool(container, &pool.functions), 1);
+  EXPECT_EQ(library_call(library, ingot_last_error)(),
+            std::string("thread pool: size: expected sizeof(ingot_thread_pool), which is 40, found 8"));
+  pool.functions.size = sizeof pool.functions;
+  pool.functions.parallel_for = nullptr;
+  EXPECT_EQ(set_pool(container, &pool.functions), 1);
+  EXPECT_EQ(library_call(library, ingot_last_error)(), std::string("thread pool: it has no parallel_for"));
+  EXPECT_EQ(total(container, 5), expected_total(5));
+  EXPECT_EQ(pool.calls, 2) << "a pool that is refused changes nothing";
+}
+
 TEST_F(Pool, AForkHasThreadsOfItsOwn) {
   if (kThreadSanitized) GTEST_SKIP() << "the thread sanitizer does not let a fork of a process with threads start new ones";
   const Library library(library_path("many"));

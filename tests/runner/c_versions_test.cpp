@@ -24,12 +24,12 @@ const OptionsRow kOptionsRows[] = {
     {"as they begin", [](OtherOptions&) {}, {}},
     {"no size", [](OtherOptions& o) { o.known.size = 0; }, {"ingot_options: size", "expected sizeof(ingot_options)", "found 0", "INGOT_OPTIONS_INIT"}},
     {"half of a size", [](OtherOptions& o) { o.known.size = 4; }, {"size: expected", "found 4"}},
-    {"a field cut in two", [](OtherOptions& o) { o.known.size = sizeof(ingot_options) - 4; }, {"size: expected", "found 28"}},
+    {"a field cut in two", [](OtherOptions& o) { o.known.size = sizeof(ingot_options) - 4; }, {"size: expected", "found 36"}},
     {"a size that was never set", [](OtherOptions& o) { o.known.size = SIZE_MAX - 7; }, {"size: expected", "found 18446744073709551608"}},
     {"an older header, without the field", [](OtherOptions& o) { o.known.size = offsetof(ingot_options, device), o.known.device = "toaster"; }, {}},
     {"an older header, with the field", [](OtherOptions& o) { o.known.size = offsetof(ingot_options, models), o.known.device = "toaster"; }, {"toaster"}},
     {"a newer header", [](OtherOptions& o) { o.known.size = sizeof o; }, {}},
-    {"a newer header, a new field set", [](OtherOptions& o) { o.known.size = sizeof o, o.later[1] = 1 << 8; }, {"a field at byte 41 is set", "the first 32 bytes", "found " INGOT_PROJECT_VERSION}},
+    {"a newer header, a new field set", [](OtherOptions& o) { o.known.size = sizeof o, o.later[1] = 1 << 8; }, {"a field at byte 49 is set", "the first 40 bytes", "found " INGOT_PROJECT_VERSION}},
     {"no models", [](OtherOptions& o) { o.known.models = -1; }, {"models and threads must not be negative"}},
     // clang-format on
 };

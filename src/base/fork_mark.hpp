@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-namespace ingot::model {
+namespace ingot {
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -61,4 +61,4 @@ class ForkMark {
   bool is_broken_ = false;  // forks of a broken one are broken
 };
 
-}  // namespace ingot::model
+}  // namespace ingot
