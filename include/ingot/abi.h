@@ -44,4 +44,11 @@ typedef struct ingot_symbol_info {
   int64_t min, max;
 } ingot_symbol_info;
 
+/* What memory of a model is counted. */
+typedef enum ingot_memory_kind {
+  INGOT_MEMORY_CONSTANTS = 0, /* copies of constants: what updates gave, and what runs write */
+  INGOT_MEMORY_FOLDED = 1, /* what is computed from constants, weights laid out for the processor among it */
+  INGOT_MEMORY_SHARED = 2 /* as much of that as others of the process use, too, and is there once */
+} ingot_memory_kind;
+
 #endif

@@ -184,15 +184,21 @@ INGOT_EXPORT ingot_status ingot_session_constant(const ingot_session* session, s
 INGOT_EXPORT ingot_status ingot_session_get_constant(ingot_session* session, const char* name, bool inactive,
                                                      DLManagedTensorVersioned** tensor);
 /* Copies the given tensors. `full`: every parameter must be given; else those that are not keep
- * what they have. Safe during runs on the inactive set; on the active one no run may be under
- * way. */
+ * what they have. The inactive set begins as the active one: at its first update, and at the first
+ * one after each swap. Safe during runs on the inactive set; on the active one no run may be
+ * under way. */
 INGOT_EXPORT ingot_status ingot_session_update(ingot_session* session, const ingot_named_tensor* tensors, size_t count,
                                                bool inactive, bool full);
 /* Computes now what is computed from others; else the next run does it. */
 INGOT_EXPORT ingot_status ingot_session_fold(ingot_session* session, bool inactive);
-/* Waits for the runs under way, then exchanges the sets. */
+/* Waits for the runs under way, then exchanges the sets. INGOT_INVALID where a constant of the
+ * inactive set has no value: the text names it, and the active set stays in use. */
 INGOT_EXPORT ingot_status ingot_session_swap(ingot_session* session);
 INGOT_EXPORT ingot_status ingot_session_free_inactive(ingot_session* session);
+/* The bytes of that kind that both sets take. What is computed from weights that are as they came
+ * with the library is there once for all sessions of a file. Weights in that file are not counted:
+ * they are in memory as far as they were read. INGOT_INVALID for a model that does not say. */
+INGOT_EXPORT ingot_status ingot_session_memory(const ingot_session* session, ingot_memory_kind kind, uint64_t* bytes);
 
 /* ---- packages: which models are in one, without loading any. Names are what
  * ingot_options.model takes, and live as long as the package. */

@@ -135,13 +135,19 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContain
  * (runs use it); `inactive` names the other. ingot/aoti.h calls a set a buffer. */
 
 /* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's.
- * Their storages may be of any size: the elements alone are copied. */
+ * Their storages may be of any size: the elements alone are copied. The inactive set begins as the
+ * active one: at its first update, and at the first one after each swap. A swap is refused where a
+ * constant of the inactive set has no value. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container,
                                                      const AOTInductorConstantMapEntry* pairs, size_t count, bool inactive,
                                                      bool full);
 /* The tensor of a constant; it stays the container's, until the next update of that set. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool inactive,
                                                        AtenTensorHandle* tensor);
+/* The bytes of that kind which both sets of constants take. Weights that are as they came with the
+ * library are not among them: they are in its file, and in memory where they were read. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_memory(AOTInductorModelContainerHandle container, ingot_memory_kind kind,
+                                                     uint64_t* bytes);
 
 /* ---- tensors of the process's host (ingot/aoti_host.h), or of the library itself where the
  * process has none */

@@ -43,3 +43,9 @@ ingot_status ingot_session_swap(ingot_session* s) {
 ingot_status ingot_session_free_inactive(ingot_session* s) {
   return guarded([&] { container_of(s).free_inactive(); });
 }
+ingot_status ingot_session_memory(const ingot_session* s, ingot_memory_kind kind, uint64_t* bytes) {
+  return guarded([&] {
+    require_place(bytes);
+    *bytes = container_of(s).memory(kind);
+  });
+}

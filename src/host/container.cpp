@@ -136,4 +136,12 @@ void ModelContainer::set_threads(int32_t count, CallSite from) {
 
 void ModelContainer::set_seed(uint64_t seed, CallSite from) { INGOT_MODEL_CALL(ingot_container_set_draw, container_, seed, 0); }
 
+uint64_t ModelContainer::memory(ingot_memory_kind kind, CallSite from) const {
+  INGOT_REQUIRE(library().ingot_container_memory, library().path(),
+                " was made by AOTInductor or by an older version of Ingot, and does not say what memory it takes");
+  uint64_t bytes = 0;
+  INGOT_MODEL_CALL(ingot_container_memory, container_, kind, &bytes);
+  return bytes;
+}
+
 }  // namespace ingot

@@ -92,6 +92,7 @@ class ModelContainer {
   // Of a library that Ingot made.
   void set_threads(int32_t count, CallSite from = CallSite::current());
   void set_seed(uint64_t seed, CallSite from = CallSite::current());
+  uint64_t memory(ingot_memory_kind kind, CallSite from = CallSite::current()) const;
 
   // Unless the call went well, or the function is there.
   void require(AOTIRuntimeError error, const char* call, CallSite from = CallSite::current()) const;

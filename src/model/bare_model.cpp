@@ -36,7 +36,7 @@ bool BareModel::make(ConstantMap* constants) {
   const bool is_made = engine_.make() && constants_.make(engine_.device) && model_.make(engine_.device);
   if (constants) return update(*constants) && is_made;
   if (!is_made || !weights_.open(ingot_the_program) || !constants_.load(weights_)) return false;
-  constants_.state = ConstantState::INITIALIZED;
+  constants_.now_initialized();
   return true;
 }
 
@@ -58,7 +58,7 @@ bool BareModel::update(ConstantMap map) {
       return false;
     }
   }
-  constants_.state = ConstantState::INITIALIZED;
+  constants_.now_initialized();
   return true;
 }
 

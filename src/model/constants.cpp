@@ -54,7 +54,7 @@ bool are_alike(uint32_t a, uint32_t b) {
 bool ConstantBuffer::make(const Device& device) {
   device_ = device;
   const uint32_t count = ingot_the_program.constant_count, stored = stored_constant_count();
-  if (!elements_.make(count) || !present_.make(count) || !tensors_.make(count) || !folded_.make(count - stored) ||
+  if (!elements_.make(count) || !present_.make(count) || !tensors_.make(count) || !places_.make(stored) ||
       !slots_.make(stored + 1)) {
     return false;
   }
@@ -76,9 +76,11 @@ void ConstantBuffer::forget_tensor(uint32_t k) {
   tensors_[k] = nullptr;
 }
 
-void ConstantBuffer::place(uint32_t k, char* storage) {
+void ConstantBuffer::place(uint32_t k, char* storage, Place where) {
   const ingot_constant& c = constant(k);
   forget_tensor(k);
+  if (places_[k] == Place::block && where != Place::block && device_.is_cpu()) Pages::forget(block_.data() + slots_[k], c.bytes);
+  places_[k] = c.bytes ? where : Place::nowhere;
   elements_[k] = c.bytes ? storage + c.storage_offset * element_size(c.dtype) : nullptr;
   for (uint32_t other = 0; any_shares_ && other < stored_constant_count(); other++) {
     if (constant(other).shares != k + 1) continue;
@@ -97,6 +99,7 @@ bool ConstantBuffer::is_alone(uint32_t k) const {
 
 void ConstantBuffer::now_present(uint32_t k) {
   present_[k] = true;
+  is_as_loaded_ &= constant(k).is_written != 0;
   for (uint32_t other = 0; any_shares_ && other < stored_constant_count(); other++) present_[other] |= are_alike(other, k);
 }
 
@@ -110,24 +113,28 @@ char* ConstantBuffer::own_storage(uint32_t k) {
   if (now == own) return own;
   // What others have of the storage stays what it is.
   if (now && !is_alone(k) && !device_.copy(own, now, c.bytes, INGOT_COPY_ON_DEVICE, nullptr)) return nullptr;
-  place(owner, own);
+  place(owner, own, Place::block);
   return own;
 }
 
 bool ConstantBuffer::load(const Weights& weights) {
   if (!weights.start()) return true;
+  weights_ = &weights;
+  is_as_loaded_ = true;
   for (uint32_t k = 0; k < stored_constant_count(); k++) {
     const ingot_constant& c = constant(k);
     present_[k] = true;
     if (c.shares) continue;
     char* storage = weights.start() + c.position;
+    Place where = Place::library;
     const bool is_aligned = reinterpret_cast<uintptr_t>(storage) % static_cast<uint64_t>(element_size(c.dtype)) == 0;
     if (c.bytes && (!device_.is_cpu() || !is_aligned || (c.is_written && weights.is_shared()))) {
       char* own = slot(k);
       if (!own || !device_.copy(own, storage, c.bytes, INGOT_COPY_TO_DEVICE, nullptr)) return false;
       storage = own;
+      where = Place::block;
     }
-    place(k, storage);
+    place(k, storage, where);
   }
   return true;
 }
@@ -140,9 +147,9 @@ bool ConstantBuffer::load_blob(const uint8_t* blob) {
       char* storage = static_cast<char*>(elements_[k]) - c.storage_offset * element_size(c.dtype);
       if (!device_.copy(storage, blob, c.bytes, INGOT_COPY_TO_DEVICE, nullptr)) return false;
     } else {
-      place(k, nullptr);
+      place(k, nullptr, Place::nowhere);
     }
-    present_[k] = true;
+    now_present(k);
     blob += c.bytes;
   }
   return true;
@@ -207,6 +214,29 @@ bool ConstantBuffer::copy_constant(uint32_t k, const ConstantBuffer& other) {
   return copy_view(k, other.elements_[k], constant(k).strides, INGOT_COPY_ON_DEVICE);
 }
 
+bool ConstantBuffer::begin_as(uint32_t k, ConstantBuffer& other) {
+  const uint32_t owner = owner_of(k);
+  const Place where = other.places_[owner];
+  if (!device_.is_cpu() || constant(owner).is_written || !is_alone(k) || (where != Place::library && where != Place::user))
+    return copy_constant(k, other);
+  if (where == Place::user) {
+    // The user's tensor stands under one of the names that are alike.
+    for (uint32_t given = 0; given < stored_constant_count(); given++) {
+      if (owner_of(given) != owner || !other.tensors_[given]) continue;
+      AtenTensorHandle tensor = nullptr;
+      if (host().new_tensor_handle(other.tensors_[given], &tensor) != 0)
+        return INGOT_FAIL_FOR_HOST("aoti_torch_new_tensor_handle");
+      refer_to(given, tensor);
+      return true;
+    }
+  }
+  weights_ = other.weights_;
+  const ingot_constant& c = constant(owner);
+  place(owner, static_cast<char*>(other.elements_[owner]) - c.storage_offset * element_size(c.dtype), where);
+  now_present(k);
+  return true;
+}
+
 bool ConstantBuffer::copy_view(uint32_t k, const void* data, const int64_t* strides, int32_t way) {
   const ingot_constant& c = constant(k);
   if (c.bytes) {
@@ -216,7 +246,7 @@ bool ConstantBuffer::copy_view(uint32_t k, const void* data, const int64_t* stri
     else if (!device_.copy(elements_[k], data, static_cast<uint64_t>(extent(c.rank, c.sizes, c.strides) * size), way, nullptr))
       return false;
   } else {
-    place(k, nullptr);
+    place(k, nullptr, Place::nowhere);
   }
   now_present(k);
   return true;
@@ -227,7 +257,7 @@ void ConstantBuffer::refer_to(uint32_t k, AtenTensorHandle tensor) {
   host().get_data_ptr(tensor, &data);
   const uint32_t owner = owner_of(k);
   const ingot_constant& c = constant(owner);
-  place(owner, c.bytes ? static_cast<char*>(data) - c.storage_offset * element_size(c.dtype) : nullptr);
+  place(owner, c.bytes ? static_cast<char*>(data) - c.storage_offset * element_size(c.dtype) : nullptr, Place::user);
   tensors_[k] = tensor;
   now_present(k);
 }
@@ -236,6 +266,10 @@ AtenTensorHandle ConstantBuffer::tensor(uint32_t k) {
   if (!present_[k] || tensors_[k]) return tensors_[k];
   const ingot_constant& c = constant(k);
   const Host& h = host();
+  if (places_[owner_of(k)] == Place::library) {
+    weights_->lend();
+    is_as_loaded_ &= weights_->is_shared();  // what others have the same bytes of stays alike
+  }
   char* storage = static_cast<char*>(elements_[k]);
   if (storage) storage -= c.storage_offset * element_size(c.dtype);
   if (h.create_tensor_from_blob(storage, c.rank, c.sizes, c.strides, c.storage_offset, h.dtypes[c.dtype], device_.host_code(),
@@ -246,26 +280,48 @@ AtenTensorHandle ConstantBuffer::tensor(uint32_t k) {
   return tensors_[k];
 }
 
-void ConstantBuffer::take_folded(void** folded) {
+void ConstantBuffer::drop_folded() {
   const uint32_t stored = stored_constant_count();
-  for (uint32_t k = 0; k < folded_.size(); k++) {
-    device_.release(folded_[k], nullptr);
-    elements_[stored + k] = folded_[k] = folded[k];
-    present_[stored + k] = true;
-    folded[k] = nullptr;
+  for (uint32_t k = stored; k < elements_.size(); k++) {
+    elements_[k] = nullptr;
+    present_[k] = false;
   }
+  if (folded_) folded_->release();
+  folded_ = nullptr;
+}
+
+void ConstantBuffer::now_initialized() {
+  drop_folded();
+  state = ConstantState::INITIALIZED;
+}
+
+void ConstantBuffer::take_folded(Folded* folded) {
+  drop_folded();
+  folded_ = folded;
+  const uint32_t stored = stored_constant_count();
+  for (uint32_t k = stored; k < elements_.size(); k++) {
+    elements_[k] = folded->elements()[k - stored];
+    present_[k] = true;
+  }
+  state = ConstantState::FOLDED;
+}
+
+uint64_t ConstantBuffer::own_bytes() const {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < places_.size(); k++) bytes += places_[k] == Place::block ? constant(k).bytes : 0;
+  return bytes;
 }
 
 void ConstantBuffer::clear() {
+  drop_folded();
   for (uint32_t k = 0; k < elements_.size(); k++) {
     forget_tensor(k);
     elements_[k] = nullptr;
     present_[k] = false;
   }
-  for (uint32_t k = 0; k < folded_.size(); k++) {
-    device_.release(folded_[k], nullptr);
-    folded_[k] = nullptr;
-  }
+  for (uint32_t k = 0; k < places_.size(); k++) places_[k] = Place::nowhere;
+  is_as_loaded_ = false;
+  weights_ = nullptr;
   block_.drop();
   if (!device_.is_cpu()) device_.release(device_block_, nullptr);
   device_block_ = nullptr;

@@ -3,6 +3,7 @@
 #pragma once
 #include "ingot/aoti.h"
 #include "model/device.hpp"
+#include "model/folded.hpp"
 #include "model/host.hpp"
 #include "model/memory.hpp"
 #include "model/program.h"
@@ -34,7 +35,8 @@ bool are_alike(uint32_t a, uint32_t b);
 // constant that is still as it came is where the library or its file has it; a user's is where the
 // user has it. Constants of one storage are always in one place: what is done to one of them is
 // done to all that are alike, and is seen in the others. On a device that is not the CPU the
-// library's constants are copied into the block, and are given to it as they lie there.
+// library's constants are copied into the block, and are given to it as they lie there. What is
+// folded from the library's own constants is that of all containers (folded.hpp).
 class ConstantBuffer {
  public:
   ConstantBuffer() = default;
@@ -52,14 +54,26 @@ class ConstantBuffer {
   bool check_storage(uint32_t k, AtenTensorHandle tensor) const;  // does its whole storage fit the place of constant k?
   bool copy_tensor(uint32_t k, AtenTensorHandle tensor);
   bool copy_constant(uint32_t k, const ConstantBuffer& other);
+  // The value that another buffer has, whatever becomes of that one: in the same place where nobody
+  // will change it there but the user, else copied.
+  bool begin_as(uint32_t k, ConstantBuffer& other);
   void refer_to(uint32_t k, AtenTensorHandle tensor);  // takes the handle; laid out as compiled
   // The tensor of constant k, which is this buffer's; null where it has no value, or after a
   // failure.
   AtenTensorHandle tensor(uint32_t k);
 
-  void take_folded(void** folded);  // one for each folded constant, from allocate(); they are null afterwards
+  // After changes; what was folded before is of no use.
+  void now_initialized();
+  void take_folded(Folded* folded);  // the use is the buffer's then; state FOLDED
   void clear();  // releases everything; state NONE
 
+  // Are all that a folding may read as they came with the library?
+  bool is_as_loaded() const { return is_as_loaded_; }
+  // Bytes that it has memory for: of stored constants, and of folded ones.
+  uint64_t own_bytes() const;
+  const Folded* folded() const { return folded_; }
+
+  bool is_alone(uint32_t k) const;  // whether its storage is nobody else's, or of constants that are alike
   bool has(uint32_t k) const { return present_[k]; }
   int64_t first_missing() const;  // of the stored constants, or -1
   void* const* elements() const { return elements_.data(); }
@@ -67,20 +81,27 @@ class ConstantBuffer {
   ConstantState state = ConstantState::NONE;
 
  private:
+  // Where a storage is: it has no value, or no bytes; among the library's weights; in the block; in
+  // the user's tensor.
+  enum class Place : uint8_t { nowhere, library, block, user };
+
   char* slot(uint32_t k);  // null after a failure
-  void place(uint32_t k, char* storage);  // of an owner: all that lie in its storage move along
+  void place(uint32_t k, char* storage, Place where);  // of an owner: all that lie in its storage move along
   char* own_storage(uint32_t k);  // its place in the block, where the owner's elements are from now on; null after a failure
-  bool is_alone(uint32_t k) const;  // whether its storage is nobody else's, or of constants that are alike
   void now_present(uint32_t k);  // and those that are alike
   bool copy_view(uint32_t k, const void* data, const int64_t* strides, int32_t way);
   void forget_tensor(uint32_t k);
+  void drop_folded();
 
   Array<void*> elements_;  // of every constant: the first element
   Array<uint8_t> present_;
   Array<AtenTensorHandle> tensors_;  // made when asked for, or the user's
-  Array<void*> folded_;  // memory of the folded constants
+  Array<Place> places_;  // of owners
+  Folded* folded_ = nullptr;
   Array<uint64_t> slots_;  // where each begins in the block, and at last where it ends
   bool any_shares_ = false;  // any two constants, a storage
+  bool is_as_loaded_ = false;
+  const Weights* weights_ = nullptr;  // of the container, where anything is in them
   Device device_;
   Pages block_;  // of the CPU
   char* device_block_ = nullptr;  // of another device

@@ -94,7 +94,7 @@ bool Container::make(size_t model_count, const char* device, LibraryWeights weig
   uses_library_weights_ = weights == LibraryWeights::used;
   if (uses_library_weights_ && !weights_.open(program)) return false;
   if (!buffers_[0].make(engine_.device) || !buffers_[1].make(engine_.device) || !buffers_[0].load(weights_)) return false;
-  buffers_[0].state = ConstantState::INITIALIZED;
+  buffers_[0].now_initialized();
   if (!models_.make(model_count) || !available_.make(model_count)) return false;
   for (size_t i = 0; i < model_count; i++) {
     models_[i] = create<Model>();
@@ -203,7 +203,7 @@ bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t co
 
 bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, Give give) {
   ConstantBuffer& target = buffer(use_inactive);
-  const ConstantBuffer& other = buffer(!use_inactive);
+  ConstantBuffer& other = buffer(!use_inactive);
   const uint32_t stored = stored_constant_count();
 
   // First everything that can go wrong, so that a failed update has changed nothing.
@@ -227,17 +227,31 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
     return INGOT_FAIL_FOR_HOST("aoti_torch_new_tensor_handle");
   }
 
-  // What stays comes first: a given one may lie in the storage of one that is left out.
-  for (uint32_t k = 0; k < stored; k++) {
-    if (is_given(k, given) || !use_inactive || !may_be_left_out(program.constants[k]) || !other.has(k)) continue;
-    const Lock lock(written_);
-    if (!target.copy_constant(k, other)) return false;
-  }
+  // An inactive set begins as the active one, also where it has been that itself since it was last
+  // updated; what has a value from an update before this one keeps it.
+  const bool begins = use_inactive && (target.state == ConstantState::NONE || was_active_);
+  if (use_inactive) was_active_ = false;
+  const auto take_from_other = [&](bool alone) {
+    for (uint32_t k = 0; use_inactive && k < stored; k++) {
+      if (is_given(k, given) || !other.has(k) || target.is_alone(k) != alone) continue;
+      const Lock lock(written_);
+      if (may_be_left_out(program.constants[k])) {
+        if (!target.copy_constant(k, other)) return false;
+      } else if ((begins || !target.has(k)) && !target.begin_as(k, other)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  // A given one may lie in the storage of one that is left out, which comes first; others come
+  // last, since what is given may be read from where they are.
+  if (!take_from_other(false)) return false;
   for (uint32_t k = 0; k < stored; k++) {
     if (handles[k]) target.refer_to(k, handles[k]);
     else if (given[k] && !target.copy_tensor(k, given[k])) return false;
   }
-  target.state = ConstantState::INITIALIZED;
+  if (!take_from_other(true)) return false;
+  target.now_initialized();
   return true;
 }
 
@@ -247,7 +261,7 @@ bool Container::update_from_blob(const uint8_t* blob) {
     return fail("constants can be read from a blob only where the weights are in a file of their own, or behind the library");
   const Inside inside(gate_, true);
   if (!buffer(false).load_blob(blob)) return false;
-  buffer(false).state = ConstantState::INITIALIZED;
+  buffer(false).now_initialized();
   return true;
 }
 
@@ -287,7 +301,29 @@ bool Container::fold(bool use_inactive, void* stream) {
 
 bool Container::swap() {
   const Inside inside(gate_, true);
+  const ConstantBuffer& next = buffer(true);
+  constexpr const char* kRefusal =
+      "the inactive constants cannot become the active ones, which stay in use: %s%s%s. Update the inactive ones first";
+  if (next.state == ConstantState::NONE) return fail(kRefusal, "they have no values", "", "");
+  if (const int64_t missing = next.first_missing(); missing >= 0)
+    return fail(kRefusal, "constant '", program.constants[missing].name, "' has no value");
   active_ = 1 - active_;
+  was_active_ = true;
+  return true;
+}
+
+bool Container::memory(int32_t kind, uint64_t* bytes) {
+  if (!bytes) return fail("the address for the answer is null");
+  if (kind < INGOT_MEMORY_CONSTANTS || kind > INGOT_MEMORY_SHARED)
+    return fail("kind of memory: expected one of ingot_memory_kind, found %d", kind);
+  const Inside inside(gate_, false);
+  const Lock lock(updates_);
+  *bytes = 0;
+  for (const ConstantBuffer& b : buffers_) {
+    const Folded* folded = b.folded();
+    if (kind == INGOT_MEMORY_CONSTANTS) *bytes += b.own_bytes();
+    else if (folded && (kind == INGOT_MEMORY_FOLDED || folded->has_other_users())) *bytes += folded->bytes();
+  }
   return true;
 }
 

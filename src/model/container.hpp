@@ -5,6 +5,7 @@
 // from after it, never a mixture. Locks are taken in this order: gate, updates, written, pool.
 #pragma once
 #include "base/fork_mark.hpp"
+#include "ingot/model.h"
 #include "model/constant_map.hpp"
 #include "model/model.hpp"
 
@@ -52,6 +53,7 @@ class Container {
   bool fold(bool use_inactive, void* stream);
   bool swap();
   bool free_inactive();
+  bool memory(int32_t kind, uint64_t* bytes);  // of an ingot_memory_kind
 
   Engine& engine() { return engine_; }
 
@@ -77,6 +79,7 @@ class Container {
   LastStream written_stream_;  // with it
   ConstantBuffer buffers_[2];
   int active_ = 0;
+  bool was_active_ = false;  // the inactive one, since its last update
 
   // A model is in use, or available. On the CPU it is finished when its call returns; on another
   // device its stream may still be at work, which the next run comes after.

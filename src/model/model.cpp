@@ -34,7 +34,7 @@ bool EntryMemory::make(const ingot_entry& entry, const Device& device) {
 
 bool Model::make(const Device& device) {
   arena_.be_on(device);
-  if (!entries_.make(program.entry_count) || !folded_.make(program.folded_count)) return false;
+  if (!entries_.make(program.entry_count)) return false;
   for (uint32_t e = 0; e < program.entry_count; e++) {
     entries_[e] = create<EntryMemory>();
     if (!entries_[e] || !entries_[e]->make(program.entries[e], device)) return false;
@@ -84,16 +84,25 @@ bool Model::fold(Engine& engine, ConstantBuffer& constants, const Weights& weigh
                 program.weights == INGOT_WEIGHTS_NONE ? "the library was compiled without weights; update its constants first"
                                                       : "the update of this buffer left it out");
   }
-  // Runs on other streams may use them from now on.
-  const bool is_well =
-      stream_.change(engine.device, stream) && fold_all(engine, constants, stream) && engine.device.synchronize(stream);
-  if (is_well) constants.take_folded(folded_.data());
-  for (uint32_t k = 0; k < program.folded_count; k++) {  // those that nobody took
-    engine.device.release(folded_[k], stream);
-    folded_[k] = nullptr;
+  const bool is_shared = constants.is_as_loaded() && engine.device.is_cpu();
+  Folded* folded = is_shared ? Folded::share({weights.version(), engine.level}) : Folded::make(engine.device);
+  if (!folded) return false;
+  if (!folded->is_made()) {
+    making_ = folded;
+    // Runs on other streams may use them from now on.
+    const bool is_well =
+        stream_.change(engine.device, stream) && fold_all(engine, constants, stream) && engine.device.synchronize(stream);
+    making_ = nullptr;
+    folded->end_making(is_well);
+    if (!is_well) {
+      folded->release();
+      return false;
+    }
+    // Most of what was read now is in another order, and is not read again.
+    if (program.folded_count > 0) weights.forget_read();
   }
-  if (is_well) constants.state = ConstantState::FOLDED;
-  return is_well;
+  constants.take_folded(folded);
+  return true;
 }
 
 bool Model::fold_all(Engine& engine, const ConstantBuffer& constants, void* stream) {
@@ -105,7 +114,7 @@ bool Model::fold_all(Engine& engine, const ConstantBuffer& constants, void* stre
     if (!run.call(code.fold, code.fold_arena_bytes)) return false;
   }
   for (uint32_t k = 0; k < program.folded_count; k++) {
-    if (!folded_[k]) return fail("the program did not make folded constant %u", k);
+    if (!making_->elements()[k]) return fail("the program did not make folded constant %u", k);
   }
   return true;
 }
@@ -187,13 +196,13 @@ void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64
 
 void* Run::new_folded(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides) {
   const uint32_t place = entry.first_folded + static_cast<uint32_t>(k);
-  if (k < 0 || static_cast<uint32_t>(k) >= entry.folded_count || model.folded_[place]) {
+  if (k < 0 || static_cast<uint32_t>(k) >= entry.folded_count || model.making_->elements()[place]) {
     fail("the program made folded constant %d, which it has not or has made already", k);
     return nullptr;
   }
   const ingot_constant& constant = program.constants[stored_constant_count() + place];
   const auto bytes = static_cast<uint64_t>(extent(rank, sizes, strides) * element_size(constant.dtype));
-  return model.folded_[place] = engine.device.allocate(bytes, stream);
+  return model.making_->allocate(place, bytes, stream);
 }
 
 }  // namespace ingot::model

@@ -31,8 +31,8 @@ class Model {
   bool run(Engine& engine, size_t entry, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
            AtenTensorHandle* outputs, void* stream);
 
-  // Computes the folded constants from the others, all of which the buffer must have; its state is
-  // then FOLDED. `weights` tell the user where a missing one might come from.
+  // Computes the folded constants from the others, all of which the buffer must have, unless they
+  // are there already; its state is then FOLDED. `weights`: the container's.
   bool fold(Engine& engine, ConstantBuffer& constants, const Weights& weights, void* stream);
 
  private:
@@ -41,7 +41,7 @@ class Model {
   bool fold_all(Engine& engine, const ConstantBuffer& constants, void* stream);
 
   Array<EntryMemory*> entries_;
-  Array<void*> folded_;  // of all entries
+  Folded* making_ = nullptr;  // where folding puts what it computes
   Workspace arena_, scratch_;
   LastStream stream_;  // in this model's memory
 };

@@ -210,6 +210,9 @@ AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle contai
                                           AtenTensorHandle* tensor) {
   return with(container, [&](Container& c) { return c.extract_one(name, inactive, tensor); });
 }
+AOTIRuntimeError ingot_container_memory(AOTInductorModelContainerHandle container, ingot_memory_kind kind, uint64_t* bytes) {
+  return with(container, [&](Container& c) { return c.memory(kind, bytes); });
+}
 
 AOTIRuntimeError ingot_tensor_from_memory(void* data, int32_t dtype, int32_t rank, const int64_t* sizes, const int64_t* strides,
                                           AtenTensorHandle* tensor) {

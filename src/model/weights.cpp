@@ -15,15 +15,28 @@
 #include <xxhash.h>
 
 #include "model/error.hpp"
+#include "model/lock.hpp"
 
 namespace ingot::model {
 namespace {
 
 char given_path[1024];  // empty: the file is beside this library
+BriefLock path_lock;
+
+// Those in the library are the same bytes for all containers.
+std::atomic<bool> embedded_is_lent{false};
+BriefLock lent_lock;
+
+WeightsVersion version_of(const struct stat& about) {
+  return {about.st_dev, about.st_ino, static_cast<uint64_t>(about.st_size), about.st_mtim.tv_sec, about.st_mtim.tv_nsec};
+}
 
 // The path of a file beside this library.
 bool path_of_weights(const char* name, char* path, size_t most) {
-  if (*given_path) return snprintf(path, most, "%s", given_path) > 0;
+  {
+    const BriefLock::Hold hold(path_lock);
+    if (*given_path) return snprintf(path, most, "%s", given_path) > 0;
+  }
   Dl_info library{};
   int folder_length = 0;
   if (dladdr(&ingot_the_program, &library) && library.dli_fname) {
@@ -76,6 +89,22 @@ void Pages::drop() {
   before_ = 0;
 }
 
+void Pages::forget(char* from, uint64_t bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), begin = reinterpret_cast<uintptr_t>(from);
+  const uintptr_t first = (begin + page - 1) / page * page, end = (begin + bytes) / page * page;
+  if (from && first < end) madvise(from + (first - begin), end - first, MADV_DONTNEED);
+}
+
+void Weights::lend() const {
+  const BriefLock::Hold hold(lent_lock);
+  (is_shared_ ? embedded_is_lent : is_lent_).store(true, std::memory_order_relaxed);
+}
+
+void Weights::forget_read() const {
+  const BriefLock::Hold hold(lent_lock);
+  if (!(is_shared_ ? embedded_is_lent : is_lent_).load(std::memory_order_relaxed)) Pages::forget(start_, bytes_);
+}
+
 // The area at the end of this library's own file.
 bool Weights::open_appended(const ingot_program& program) {
   constexpr uint64_t kUnit = 16384, kMark = sizeof(uint64_t);
@@ -104,6 +133,7 @@ bool Weights::open_appended(const ingot_program& program) {
   }
   close(file);
   if (is_well) start_ = pages_.data();
+  version_ = version_of(about);
   return is_well;
 }
 
@@ -111,12 +141,14 @@ bool Weights::set_file(const char* path) {
   const size_t length = strlen(path);
   if (length == 0 || length >= sizeof given_path)
     return fail("the path of the weights file: expected 1 to %zu bytes, found %zu", sizeof given_path - 1, length);
+  const BriefLock::Hold hold(path_lock);
   memcpy(given_path, path, length + 1);
   return true;
 }
 
 bool Weights::open(const ingot_program& program) {
   if (program.weights == INGOT_WEIGHTS_NONE) return true;
+  bytes_ = program.weights_bytes;
   if (program.weights == INGOT_WEIGHTS_EMBEDDED) {
     start_ = program.embedded;
     is_shared_ = true;
@@ -143,6 +175,7 @@ bool Weights::open(const ingot_program& program) {
   }
   close(file);
   if (is_well) start_ = pages_.data();
+  version_ = version_of(about);
   return is_well;
 }
 

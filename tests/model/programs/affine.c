@@ -2,7 +2,7 @@
  *   y = x · (2 w)ᵀ + b + c      x: [s0, 16], 1 ≤ s0 ≤ 64; y: [s0, 8]; 2 w is a folded constant
  *   steps                       the number of runs so far, where MUTATES; else what the buffer holds
  * ingot_test_folds counts the foldings of the process, and ingot_test_fold_grad_mode is the host's
- * grad mode in the last one.
+ * grad mode in the last one; ingot_test_on_fold is called in each.
  * DEVICE=1: it is compiled for the device of fake_device.h, and its numbers are in that one's
  * memory.
  * MUTATES=1: a run adds one to the buffer `steps`. WEIGHTS: where they are (EMBEDDED, EXTERNAL,
@@ -99,12 +99,14 @@ static int32_t run(ingot_frame* frame) {
 }
 
 __attribute__((visibility("default"))) int ingot_test_folds, ingot_test_fold_grad_mode = -1;
+__attribute__((visibility("default"))) void (*ingot_test_on_fold)(void);
 
 static int32_t fold(ingot_frame* frame) {
   bool (*grad_mode)(void) = NULL;
   *(void**)&grad_mode = dlsym(RTLD_DEFAULT, "aoti_torch_grad_mode_is_enabled");
   ingot_test_fold_grad_mode = grad_mode ? grad_mode() : -1;
   ingot_test_folds++;
+  if (ingot_test_on_fold) ingot_test_on_fold();
   const int64_t sizes[2] = {kOut, kIn}, strides[2] = {kIn, 1};
   const float* w = frame->constants[W];
   float* w2 = ingot_rt_output(frame, 0, 2, sizes, strides);
