@@ -21,11 +21,11 @@ Function* host_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-std::optional<UnpackedModel> unpacked(const std::string& path, const ingot_options& options) {
+std::shared_ptr<const UnpackedModel> unpacked(const std::string& path, const ingot_options& options) {
   INGOT_REQUIRE(options.models >= 0 && options.threads >= 0, "models and threads must not be negative");
   if (!is_package(path)) return {};
   const QuietLog quiet;
-  return unpack_model(path, options.model ? options.model : "");
+  return share_model(path, options.model ? options.model : "");
 }
 
 AtenTensorHandle handle_of(const ModelLibrary& library, const ListedWeight& w) {
@@ -80,8 +80,7 @@ ContainerOptions container_options(const ModelLibrary& library, const std::strin
   return of_container;
 }
 
-ModelContainer open_container(const std::string& path, const std::optional<UnpackedModel>& package,
-                              const ingot_options& options) {
+ModelContainer open_container(const std::string& path, const UnpackedModel* package, const ingot_options& options) {
   std::shared_ptr<const ModelLibrary> library = ModelLibrary::load(package ? package->library : path, true);
   if (package) library->find_beside(package->beside);
   const ContainerOptions of_container = container_options(*library, package ? package->operators : "", options);
@@ -91,7 +90,7 @@ ModelContainer open_container(const std::string& path, const std::optional<Unpac
 }  // namespace
 
 LoadedModel::LoadedModel(const std::string& path, const ingot_options& options)
-    : package_(unpacked(path, options)), container_(open_container(path, package_, options)) {
+    : package_(unpacked(path, options)), container_(open_container(path, package_.get(), options)) {
   if (options.threads && library().is_own()) container_.set_threads(options.threads);
   entries_ = entry_names(library());
   constants_ = container_.constants();

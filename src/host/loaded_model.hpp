@@ -2,7 +2,6 @@
 // what sessions over it point to.
 #pragma once
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,7 +37,7 @@ class LoadedModel {
   AtenTensorHandle find_constant(const std::string& fqn, bool inactive) const;
 
  private:
-  std::optional<UnpackedModel> package_;
+  std::shared_ptr<const UnpackedModel> package_;
   PackageWeights weights_;
   ModelContainer container_;
   std::vector<std::string> entries_;

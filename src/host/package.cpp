@@ -1,5 +1,6 @@
 #include "host/package.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <set>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -149,6 +152,22 @@ UnpackedModel unpack_model(const std::string& path, const std::string& wanted,
   if (into_folder)
     for (const std::string& entry : entries_in(a, std::string(kConstants)))
       extract(a, std::string(kConstants), entry, fs::path(model.folder->path()) / fs::path(entry).filename());
+  return model;
+}
+
+std::shared_ptr<const UnpackedModel> share_model(const std::string& path, const std::string& model_name) {
+  using Key = std::tuple<dev_t, ino_t, off_t, time_t, long, std::string>;
+  static std::mutex mutex;
+  static std::map<Key, std::weak_ptr<const UnpackedModel>> known;
+  struct stat about{};
+  const auto unpacked = [&] { return std::make_shared<const UnpackedModel>(unpack_model(path, model_name)); };
+  if (stat(path.c_str(), &about) != 0) return unpacked();  // which says what is wrong with it
+  const std::scoped_lock lock(mutex);
+  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<const UnpackedModel>& place =
+      known[Key(about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec, model_name)];
+  std::shared_ptr<const UnpackedModel> model = place.lock();
+  if (!model) place = model = unpacked();
   return model;
 }
 

@@ -55,6 +55,10 @@ inline bool is_package(const std::string& path) { return path.ends_with(".pt2");
 UnpackedModel unpack_model(const std::string& path, const std::string& model_name,
                            const std::function<bool(const std::string& metadata)>& needs_folder = {});
 
+// The same, once for all in this process who have it at the same time: its library is then loaded
+// once, and what its containers share is shared. A package that was written anew is another one.
+std::shared_ptr<const UnpackedModel> share_model(const std::string& path, const std::string& model_name);
+
 // The names of the models in it, none for one of exported programs alone.
 std::vector<std::string> package_models(const std::string& path);
 
