@@ -1,5 +1,5 @@
-// Operators that no op of ours is made of: remainders, bits, and what writes. api.cpp has the others,
-// of which models are linked with those that their ops call.
+// Operators that no op of ours is made of: remainders, bits, and what writes. api.cpp has the
+// others, of which models are linked with those that their ops call.
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 
