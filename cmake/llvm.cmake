@@ -11,7 +11,7 @@ message(STATUS "LLVM ${LLVM_PACKAGE_VERSION}")
 set_target_properties(lldELF lldCommon LLVMExtensions PROPERTIES INTERFACE_LINK_LIBRARIES "")
 
 llvm_map_components_to_libnames(llvm_libraries
-  core support passes target analysis irreader linker bitreader bitwriter lto object option debuginfodwarf windowsdriver
+  core support passes target analysis irreader linker bitreader bitwriter lto object objcopy option debuginfodwarf windowsdriver
   aarch64codegen aarch64info aarch64desc
   x86codegen x86info x86desc
   nvptxcodegen nvptxinfo nvptxdesc)

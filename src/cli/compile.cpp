@@ -34,11 +34,12 @@ using WeightsKind = Model::Weights::Kind;
 
 struct CompileVerb {
   std::vector<std::string> files, models;
-  std::string output, target = "native", weights_from, dump_after;  // output: where it is while it is made
+  std::string output, prefix, target = "native", weights_from, dump_after;  // output: where it is while it is made
   std::vector<std::string> cpus, emit, skip, metadata;
   WeightsKind weights = WeightsKind::embedded;
   int threads = 0;
   bool time = false, json = false, debug = false;
+  bool makes_object() const { return std::ranges::find(emit, "object") != emit.end(); }
 };
 
 // What --emit asks for: texts on the way to the library, which are written beside it once it is
@@ -46,7 +47,9 @@ struct CompileVerb {
 class Texts {
  public:
   explicit Texts(const CompileVerb& o) : wanted_(o.emit.begin(), o.emit.end()), several_(o.cpus.size() > 1) {
-    stem_ = o.output.ends_with(".so") ? o.output.substr(0, o.output.size() - 3) : o.output;
+    const std::string extension = fs::path(o.output).extension().string();
+    stem_ =
+        extension == ".so" || extension == ".o" || extension == ".a" ? fs::path(o.output).replace_extension().string() : o.output;
   }
   bool wants(const char* kind) const { return wanted_.contains(kind); }
   bool wants_code() const { return wants("llvm") || wants("asm"); }
@@ -167,7 +170,8 @@ void compile_loop_text(const CompileVerb& o, const CompileOptions& options, std:
 void print_json(const CompileVerb& o, const OutputFile& output, double seconds, const std::vector<Stage>& stages,
                 const std::vector<std::string>& texts) {
   JsonWriter w(true);
-  w.begin_object().field("library", output.given()).field("bytes", fs::file_size(output.path()));
+  w.begin_object().field(o.makes_object() ? "object" : "library", output.given()).field("bytes", fs::file_size(output.path()));
+  if (o.makes_object()) w.field("header", header_of(o.output)).field("prefix", o.prefix);
   if (o.weights == WeightsKind::external) {
     const std::string file = o.output + ".safetensors";
     w.field("weights", file).field("weights_bytes", fs::file_size(file));
@@ -186,6 +190,7 @@ void print_text(const CompileVerb& o, const OutputFile& output, double seconds, 
     for (const Stage& s : stages) std::printf("%-12s %s\n", s.name.c_str(), seconds_text(s.seconds).c_str());
   std::printf("%s: %s, compiled in %s\n", output.given().c_str(), bytes_text(fs::file_size(output.path())).c_str(),
               seconds_text(seconds).c_str());
+  if (o.makes_object()) std::printf("%s: its header, %s_run and the others\n", header_of(o.output).c_str(), o.prefix.c_str());
   if (o.weights == WeightsKind::external) {
     const std::string file = o.output + ".safetensors";
     std::printf("%s: %s, its weights\n", file.c_str(), bytes_text(fs::file_size(file)).c_str());
@@ -251,6 +256,13 @@ void require_one_output(const CompileVerb& o) {
                 " has no place; name a file");
 }
 
+// A name that C functions can begin with, like the file's.
+std::string usual_prefix(const std::string& output) {
+  std::string prefix = fs::path(output).stem().string();
+  for (char& c : prefix) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return prefix.empty() || std::isdigit(static_cast<unsigned char>(prefix[0])) ? "model_" + prefix : prefix;
+}
+
 void run(CompileVerb& o) {
   const auto start = std::chrono::steady_clock::now();
   const bool is_loop = std::ranges::any_of(o.files, is_loop_text);
@@ -259,11 +271,14 @@ void run(CompileVerb& o) {
   require_skipped(options);
   if (is_loop) require_loop_options(o);
   const std::vector<EntryFile> entries = entry_files(o);
-  const std::string usual_name = fs::path(entries[0].file).stem().string() + ".so";
+  const std::string usual_name = fs::path(entries[0].file).stem().string() + (o.makes_object() ? ".o" : ".so");
   if (o.output.empty()) o.output = usual_name;
+  INGOT_REQUIRE(o.prefix.empty() || o.makes_object(), "--prefix: expected --emit=object, whose functions it begins the names of");
+  if (o.makes_object() && o.prefix.empty()) o.prefix = usual_prefix(o.output);
   std::vector<std::string> read = {o.weights_from};
   for (const EntryFile& e : entries) read.push_back(e.file);
   require_apart({o.output, o.output + ".safetensors"}, read);
+  if (o.makes_object()) require_apart({header_of(o.output)}, read);
   require_one_output(o);
   OutputFile output(o.output, usual_name);
   o.output = output.path();
@@ -271,6 +286,7 @@ void run(CompileVerb& o) {
   options.targets = targets_of(o);
   options.weights = o.weights;
   options.debug_info = o.debug;
+  options.object_prefix = o.prefix;
   for (const std::string& entry : o.metadata) {
     const auto [key, value] = key_and_value("--metadata", entry);
     INGOT_REQUIRE(options.metadata.emplace(key, value).second, "--metadata ", entry, ": the key has a value already");
@@ -357,9 +373,14 @@ void add_compile_verb(CLI::App& app) {
   verb->add_option("--skip", o->skip, "leave these stages out, to find the one that is at fault: " + listed(skippable_stages()))
       ->delimiter(',');
   verb->add_option("--emit", o->emit,
-                   "write these beside the library: graph, loop, llvm, asm (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
+                   "object: instead of a library an object file for programs to be linked with, or an archive of it (-o NAME.a), "
+                   "and a C header; graph, loop, llvm, asm: these texts too (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"graph", "loop", "llvm", "asm"}));
+      ->check(CLI::IsMember({"object", "graph", "loop", "llvm", "asm"}));
+  verb->add_option(
+      "--prefix", o->prefix,
+      "with --emit=object: what the names of its functions begin with, so that several models go into one program; the "
+      "file's name otherwise");
   verb->add_option("--metadata", o->metadata, "KEY=VALUE to keep in the library; repeat it for several");
   verb->add_flag("-g,--debug", o->debug,
                  "say in the library which line of the program a kernel computes, for debuggers and profilers");
@@ -373,6 +394,7 @@ void add_compile_verb(CLI::App& app) {
       "  ingot compile prefill=prompt.pt2 decode=token.pt2 -o lm.so\n"
       "  ingot compile model.pt2 --metadata version=3\n"
       "  ingot compile model.pt2 --emit=loop,asm\n"
+      "  ingot compile model.pt2 --emit=object -o mlp.o && cc main.c mlp.o -lm -pthread\n"
       "  ingot compile model.pt2 --dump-after schedule | less\n"
       "  ingot compile model.pt2 -o - | ssh far 'cat >model.so'\n"
       "  ingot compile kernel.loop -o kernel.so");

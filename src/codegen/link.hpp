@@ -1,5 +1,6 @@
-// Object code to a shared library, by lld in this process.
+// Object code to a shared library, or to one object, by lld in this process.
 #pragma once
+#include <map>
 #include <span>
 #include <string>
 
@@ -16,6 +17,12 @@ namespace ingot {
 // a process. User error, with the linker's text, if a symbol is missing or the file cannot be
 // written.
 void link_library(std::span<const Object> objects, const Target& target, const std::string& output);
+
+// Links the same into one relocatable object, or an archive of it where `output` ends in .a. It has
+// the functions that `shown` names, each under the name that stands there; all other symbols are
+// its own, so that several such objects go into one program. That program needs libc and libm.
+using NewNames = std::map<std::string, std::string>;
+void link_object(std::span<const Object> objects, const Target& target, const NewNames& shown, const std::string& output);
 
 // The static archive with the target's src/kernels. User error if this installation has none.
 std::string kernel_archive(const Target& target);

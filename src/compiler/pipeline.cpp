@@ -20,6 +20,7 @@
 #include "compiler/describe.hpp"
 #include "compiler/function_program.hpp"
 #include "compiler/loop_entry.hpp"
+#include "compiler/object_header.hpp"
 #include "compiler/program_trace.hpp"
 #include "graph/source.hpp"
 #include "graph/text.hpp"
@@ -185,6 +186,12 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
   require_skippable(options);
   require_metadata(options.metadata);
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
+  const bool is_object = !options.object_prefix.empty();
+  if (is_object) {
+    require_prefix(options.object_prefix);
+    INGOT_REQUIRE(options.weights != Model::Weights::Kind::appended,
+                  "an object file cannot have its weights behind it: what it is linked into moves them; embed them");
+  }
   const std::string library = replaced_file(output).path;
   const Arch arch = arch_of(options.targets[0]);
   for (const Target& t : options.targets)
@@ -233,7 +240,13 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
     objects.push_back(std::move(o));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] {
-    if (options.weights == Model::Weights::Kind::appended) {
+    if (is_object) {
+      PendingFile header(header_of(output));
+      header.write(object_header(model, options.object_prefix));
+      link_object(objects, options.targets[0], prefixed_names(options.object_prefix), library);
+      header.commit();
+      if (weights_file) name_weights(*weights_file, library);
+    } else if (options.weights == Model::Weights::Kind::appended) {
       const TemporaryFolder folder;
       const std::string without_weights = folder.path() + "/" + std::filesystem::path(output).filename().string();
       link_library(objects, options.targets[0], without_weights);
@@ -298,6 +311,8 @@ std::vector<std::string_view> without_skipped(const std::vector<StepName>& stage
 }
 
 }  // namespace
+
+std::string header_of(const std::string& object) { return std::filesystem::path(object).replace_extension(".h").string(); }
 
 std::vector<std::string_view> skippable_stages() {
   std::vector<std::string_view> names;

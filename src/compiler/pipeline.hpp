@@ -25,6 +25,11 @@ struct CompileOptions {
   // One architecture; of several levels of it the first that a machine has is what it runs.
   std::vector<Target> targets = {native_target()};
   Model::Weights::Kind weights = Model::Weights::Kind::embedded;
+  // Not empty: `output` is an object file instead of a library, or an archive of one where it ends
+  // in .a, and beside it lies a C header (object_header.hpp). All its symbols are its own, but for
+  // the functions of the C interface, whose names begin with this, so that several models go into
+  // one program. User error for what cannot begin a name of C, and for appended weights.
+  std::string object_prefix = {};
   // The code says which line of the program it computes, for debuggers and profilers.
   bool debug_info = false;
   // What the library keeps for those who run it, by key. User error for keys that are Ingot's own
@@ -48,6 +53,9 @@ std::vector<std::string_view> compile_loop_stages(const CompileOptions& options)
 std::vector<std::string_view> skippable_stages();
 // User error where options.skip names another one, or none: it says which can be skipped.
 void require_skippable(const CompileOptions& options);
+
+// Where the header of an object file lies: "mlp.h" beside "mlp.o".
+std::string header_of(const std::string& object);
 
 // Compiles the program with all its entry points into the shared library `output`, whose interface
 // is include/ingot/aoti.h: PyTorch's knows the first of them. Parameters and buffers become
