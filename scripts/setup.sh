@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(
   g++ make cmake ninja-build ccache pkg-config
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
-  libsimdjson-dev libxxhash-dev libfmt-dev libcli11-dev
+  libsimdjson-dev libxxhash-dev libfmt-dev libcli11-dev libsodium-dev
   libgtest-dev libbenchmark-dev
 )
 # A model can be made for either machine on either machine: the kernels of the foreign one need its

@@ -29,7 +29,7 @@ scripts/setup.sh
 # machine, and which architectures it installs, stay as they are, and root is not needed.
 packages=(
   llvm-19-dev liblld-19-dev liblld-19 zlib1g-dev libzstd-dev libxxhash-dev libcli11-dev libgtest-dev libbenchmark-dev
-  libsimdjson-dev libfmt-dev
+  libsimdjson-dev libfmt-dev libsodium-dev
 )
 if [[ ! -f $work/done ]]; then
   rm -rf "$work"

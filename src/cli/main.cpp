@@ -24,7 +24,7 @@ namespace {
 
 constexpr Verb kVerbs[] = {
     add_compile_verb, add_run_verb,     add_bench_verb, add_inspect_verb, add_graph_verb,
-    add_check_verb,   add_package_verb, add_ops_verb,   add_target_verb,
+    add_check_verb,   add_package_verb, add_ops_verb,   add_target_verb,  add_verify_verb,
 };
 
 constexpr const char* kSummary =
@@ -37,6 +37,7 @@ constexpr const char* kExample =
     "  ingot inspect model.pt2          what a program takes, returns and holds\n"
     "  ingot graph model.pt2            its graph, as PyTorch FX prints it\n"
     "  ingot check model.pt2 case.safetensors   does it compute what PyTorch computed?\n"
+    "  ingot verify model.so            is it as it was made, and who signed it?\n"
     "  ingot ops sum                    the supported ops with sum in their name\n"
     "  ingot target native              what this machine's processor offers\n"
     "  ingot target aarch64-linux-gnu   what a model for that target may use\n"

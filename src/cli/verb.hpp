@@ -20,5 +20,6 @@ void add_ops_verb(CLI::App& app);
 void add_package_verb(CLI::App& app);
 void add_run_verb(CLI::App& app);
 void add_target_verb(CLI::App& app);
+void add_verify_verb(CLI::App& app);
 
 }  // namespace ingot

@@ -1,6 +1,7 @@
 #include "codegen/emit.hpp"
 
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
@@ -171,6 +172,8 @@ class Diagnostics {
 };
 
 }  // namespace
+
+std::string_view code_generator() { return "LLVM " LLVM_VERSION_STRING; }
 
 void set_target(llvm::Module& module, const Target& target) {
   const LlvmUse use;

@@ -24,6 +24,9 @@ struct CodeText {
   std::string llvm, assembly;
 };
 
+// "LLVM 19.1.7": what else than Ingot decides about the code.
+std::string_view code_generator();
+
 // Gives the module the triple, data layout and relocation model of the target. The code that builds
 // a module needs the layout, so this comes first; `emit` does it again for modules that come from
 // elsewhere.

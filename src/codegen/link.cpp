@@ -81,7 +81,8 @@ std::string kernel_archive(const Target& target) {
   return support_file(text("libingot_kernels_", to_text(arch_of(target)), ".a"));
 }
 
-void link_library(std::span<const Object> objects, const Target& target, const std::string& output) {
+void link_library(std::span<const Object> objects, const Target& target, const std::string& output,
+                  const std::function<void(const std::string&)>& finish) {
   Link link(objects, target, output);
   link.add("-shared", "-soname", fs::path(output).filename().string());
   link.add("--gc-sections");  // of the kernels, what is used
@@ -102,7 +103,9 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   }
   link.add(kernel_archive(target));
   link.add_libc();
-  link.run().rename_to(output);
+  const FileBeside& made = link.run();
+  if (finish) finish(made.path());
+  made.rename_to(output);
 }
 
 void link_object(std::span<const Object> objects, const Target& target, const NewNames& shown, const std::string& output) {

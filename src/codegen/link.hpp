@@ -1,5 +1,6 @@
 // Object code to a shared library, or to one object, by lld in this process.
 #pragma once
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -14,9 +15,10 @@ namespace ingot {
 // runtime where one of them is a model's table (ingot_the_program), into the shared library
 // `output`, which is complete or not there: it is written beside and renamed. The library needs
 // libc and libm at most; symbols of default visibility are its exports. One link runs at a time in
-// a process. User error, with the linker's text, if a symbol is missing or the file cannot be
-// written.
-void link_library(std::span<const Object> objects, const Target& target, const std::string& output);
+// a process. `finish` is given the path of the library before it has its name. User error, with the
+// linker's text, if a symbol is missing or the file cannot be written.
+void link_library(std::span<const Object> objects, const Target& target, const std::string& output,
+                  const std::function<void(const std::string& path)>& finish = {});
 
 // Links the same into one relocatable object, or an archive of it where `output` ends in .a. It has
 // the functions that `shown` names, each under the name that stands there; all other symbols are

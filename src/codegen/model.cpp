@@ -6,9 +6,11 @@
 
 #include <unordered_map>
 
+#include "base/checksum.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
 #include "base/index.hpp"
+#include "base/library_note.hpp"
 #include "codegen/expression.hpp"
 #include "codegen/llvm_state.hpp"
 #include "codegen/main_function.hpp"
@@ -56,6 +58,7 @@ class TableEmitter {
         new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);
     place_texts();
+    if (!model_.note.empty()) place_note();
   }
 
  private:
@@ -122,6 +125,20 @@ class TableEmitter {
     Constant* data = llvm::ConstantDataArray::getString(context_, texts_, false);
     text_pool_->replaceAllUsesWith(global(data));
     text_pool_->eraseFromParent();
+  }
+  // The note in the ELF file, with zeros for the checksum, which is written when all else is.
+  void place_note() {
+    const std::string owner = std::string(kNoteOwner) + '\0';
+    const std::string content = std::string(sizeof(Checksum::Bytes), '\0') + model_.note;
+    const auto padded = [](std::string s) { return s.append((4 - s.size() % 4) % 4, '\0'); };
+    Constant* data = record({i32(static_cast<int>(owner.size())), i32(static_cast<int>(content.size())), i32(kNoteType),
+                             llvm::ConstantDataArray::getString(context_, padded(owner), false),
+                             llvm::ConstantDataArray::getString(context_, padded(content), false)});
+    auto* g =
+        new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::ExternalLinkage, data, "ingot_the_note");
+    g->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    g->setSection(llvm::StringRef(kNoteSection));
+    g->setAlignment(llvm::Align(4));
   }
   // The address of the elements, which have one type; null where there are none.
   Constant* array(const std::vector<Constant*>& v) {

@@ -74,6 +74,7 @@ struct Model {
     int line = 0;
   };
   std::map<std::string, Source> sources;  // by the name of the node; not empty: with debug info
+  std::string note;  // the lines of the library's note (base/library_note.hpp); empty: it has none
 };
 
 struct Model::Entry {

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 
+#include "base/checksum.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "codegen/data_object.hpp"
+#include "host/compiled_file.hpp"
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
 #include "tensor/impl.hpp"
@@ -131,22 +134,31 @@ void append_weights(const std::string& library, const Model& model, const std::v
                     const std::string& output) {
   constexpr uint64_t kUnit = 16384;
   const Ref<MappedFile> code = MappedFile::open(library);
-  PendingFile file(output);
   const std::string zeros(kUnit, '\0');
-  file.write(code->bytes());
-  file.write(std::string_view(zeros).substr(0, (kUnit - code->size() % kUnit) % kUnit));
-  uint64_t end = 0;
-  const auto fill_up_to = [&](uint64_t position) {
-    for (; end < position; end += std::min(position - end, kUnit))
-      file.write(std::string_view(zeros).substr(0, std::min(position - end, kUnit)));
+  const auto each_piece = [&](const auto& write) {
+    write(code->bytes());
+    write(std::string_view(zeros).substr(0, (kUnit - code->size() % kUnit) % kUnit));
+    uint64_t end = 0;
+    const auto fill_up_to = [&](uint64_t position) {
+      for (; end < position; end += std::min(position - end, kUnit))
+        write(std::string_view(zeros).substr(0, std::min(position - end, kUnit)));
+    };
+    for (const DataPart& p : parts) {
+      fill_up_to(p.position);
+      write(std::string_view(static_cast<const char*>(p.bytes), p.size));
+      end += p.size;
+    }
+    fill_up_to(model.weights.bytes - sizeof model.weights.hash);
+    write(std::string_view(reinterpret_cast<const char*>(&model.weights.hash), sizeof model.weights.hash));
   };
-  for (const DataPart& p : parts) {
-    fill_up_to(p.position);
-    file.write(p.bytes, p.size);
-    end += p.size;
+  if (const std::optional<LibraryNote> note = library_note(code->bytes())) {
+    Checksum sum;
+    each_piece([&](std::string_view bytes) { sum.add(bytes); });
+    const Checksum::Bytes checksum = sum.value();
+    std::memcpy(code->data() + note->checksum_at, checksum.data(), checksum.size());  // in this process's own pages
   }
-  fill_up_to(model.weights.bytes - sizeof model.weights.hash);
-  file.write(&model.weights.hash, sizeof model.weights.hash);
+  PendingFile file(output);
+  each_piece([&](std::string_view bytes) { file.write(bytes); });
   file.commit();
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "backend/backend.hpp"
+#include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/library_metadata.hpp"
 #include "base/parallel.hpp"
@@ -20,6 +21,7 @@
 #include "compiler/describe.hpp"
 #include "compiler/function_program.hpp"
 #include "compiler/loop_entry.hpp"
+#include "compiler/maker.hpp"
 #include "compiler/object_header.hpp"
 #include "compiler/program_trace.hpp"
 #include "graph/source.hpp"
@@ -33,6 +35,7 @@
 #include "loop/verify.hpp"
 #include "pass/dead_code.hpp"
 #include "pass/merge_equal.hpp"
+#include "host/compiled_file.hpp"
 #include "host/package.hpp"
 
 namespace ingot {
@@ -211,8 +214,10 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
   }
   std::vector<Object> objects;
   std::optional<PendingFile> weights_file;
+  Checksum weights_sum;
   if (options.weights == Model::Weights::Kind::external) {
     weights_file.emplace(output + ".safetensors");
+    weights_file->sum_into(&weights_sum);
     model.weights.file = std::filesystem::path(output).filename().string() + ".safetensors";
   }
   std::vector<DataPart> appended;
@@ -221,7 +226,9 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
     model.metadata.insert(model.metadata.end(), options.metadata.begin(), options.metadata.end());
     if (options.debug_info)
       for (const LoweredEntry& e : entries) add_sources(e.graph, model.sources);
-    return lay_out_constants(model, tensors, options.weights, weights_file ? &*weights_file : nullptr, appended);
+    Object weights = lay_out_constants(model, tensors, options.weights, weights_file ? &*weights_file : nullptr, appended);
+    if (options.object_prefix.empty()) model.note = maker_lines(options, weights_file ? weights_sum.text() : "");
+    return weights;
   }));
   for (std::size_t k = 0; k < model.levels.size(); k++) {
     CodeText code;
@@ -252,7 +259,7 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
       link_library(objects, options.targets[0], without_weights);
       append_weights(without_weights, model, appended, output);
     } else {
-      link_library(objects, options.targets[0], library);
+      link_library(objects, options.targets[0], library, write_library_checksum);
       if (weights_file) name_weights(*weights_file, library);
     }
     // To let go of all that was made is a part of the time, which is to be in a stage.

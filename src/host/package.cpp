@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "format/pt2/archive.hpp"
+#include "host/compiled_file.hpp"
 #include "io/file.hpp"
 #include "io/zip_writer.hpp"
 
@@ -205,7 +206,7 @@ void write_package(const std::string& path, const std::vector<PackagedModel>& mo
     if (!m.weights.empty())
       zip.add(text(top, kModels, m.name, "/", fs::path(m.weights).filename().string()), MappedFile::open(m.weights)->bytes());
   }
-  zip.finish();
+  zip.finish_with_checksum(kPackageWords);
 }
 
 }  // namespace ingot

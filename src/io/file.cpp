@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/checksum.hpp"
 #include "base/error.hpp"
 
 namespace ingot {
@@ -117,6 +118,7 @@ void PendingFile::make() {
 void PendingFile::write(const void* data, std::size_t size) {
   make();
   if (!write_all(fd_, static_cast<const char*>(data), size)) fail("writing");
+  if (sum_) sum_->add({static_cast<const char*>(data), size});
 }
 
 void PendingFile::commit() {

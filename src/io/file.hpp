@@ -11,6 +11,8 @@
 
 namespace ingot {
 
+class Checksum;
+
 // The bytes of a regular file. Private: what is written to them is seen by this process alone and
 // never reaches the file. Replacing the file (as PendingFile does) leaves a mapping intact. Writing
 // into the file shows in those pages that were not read yet, and cutting it short ends in SIGBUS,
@@ -60,12 +62,15 @@ class PendingFile {
   void write(const void* data, std::size_t size);
   void write(std::string_view bytes) { write(bytes.data(), bytes.size()); }
   void commit();
+  // What is written from now on is added to the checksum too, which outlives the value.
+  void sum_into(Checksum* sum) { sum_ = sum; }
 
  private:
   [[noreturn]] void fail(const char* doing) const;
   void make();
   std::string target_, folder_, temporary_;  // temporary_: empty while there is none
   std::optional<unsigned> mode_;             // of the file that is there already
+  Checksum* sum_ = nullptr;
   int fd_ = -1;
   bool done_ = false;
 };

@@ -66,7 +66,9 @@ std::string deflated(std::span<const std::string_view> parts, const std::string&
 }  // namespace
 
 ZipWriter::ZipWriter(std::string target, std::size_t alignment)
-    : file_(target), target_(std::move(target)), alignment_(alignment) {}
+    : file_(target), target_(std::move(target)), alignment_(alignment) {
+  file_.sum_into(&sum_);
+}
 
 void ZipWriter::write(std::string_view bytes) {
   file_.write(bytes);
@@ -128,6 +130,18 @@ void ZipWriter::add(std::string_view name, std::span<const std::string_view> par
 }
 
 void ZipWriter::finish() {
+  write_end(0);
+  file_.commit();
+}
+
+void ZipWriter::finish_with_checksum(std::string_view words) {
+  write_end(words.size() + 2 * sizeof(Checksum::Bytes));
+  write(words);
+  write(sum_.text());
+  file_.commit();
+}
+
+void ZipWriter::write_end(std::size_t comment_size) {
   const uint64_t begin = position_, size = directory_.size();
   write(directory_);
   if (count_ >= kFull16 || size >= kFull32 || begin >= kFull32) {
@@ -149,9 +163,8 @@ void ZipWriter::finish() {
     write(locator.bytes);
   }
   Record end(kEnd);
-  end.u16(0).u16(0).short16(count_).short16(count_).short32(size).short32(begin).u16(0);
+  end.u16(0).u16(0).short16(count_).short16(count_).short32(size).short32(begin).u16(comment_size);
   write(end.bytes);
-  file_.commit();
 }
 
 }  // namespace ingot

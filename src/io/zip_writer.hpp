@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/checksum.hpp"
 #include "io/file.hpp"
 
 namespace ingot {
@@ -23,10 +24,15 @@ class ZipWriter {
   void add(std::string_view name, std::string_view content) { add(name, {&content, 1}); }
   // Writes the directory and gives the file its name. Nothing may be added afterwards.
   void finish();
+  // The same with a comment, which ends the file: `words`, and the checksum (base/checksum.hpp) of
+  // all that comes before it as text.
+  void finish_with_checksum(std::string_view words);
 
  private:
   void write(std::string_view bytes);
+  void write_end(std::size_t comment_size);
   PendingFile file_;
+  Checksum sum_;
   std::string target_;
   std::size_t alignment_;
   uint64_t position_ = 0, count_ = 0;

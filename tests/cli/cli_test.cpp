@@ -10,7 +10,7 @@ namespace {
 TEST_F(Cli, HelpHasExamplesForEveryVerb) {
   const Ran help = ingot("--help");
   EXPECT_EQ(help.status, 0);
-  for (const std::string verb : {"bench", "check", "compile", "graph", "inspect", "ops", "package", "run", "target"}) {
+  for (const std::string verb : {"bench", "check", "compile", "graph", "inspect", "ops", "package", "run", "target", "verify"}) {
     EXPECT_NE(help.out.find("\n  " + verb), std::string::npos) << verb;
     const Ran r = ingot(verb + " --help");
     EXPECT_EQ(r.status, 0);
