@@ -52,6 +52,19 @@ class CrashRecovery {
   CrashRecovery& operator=(const CrashRecovery&) = delete;
 };
 
+// LLVM gives the thread in which it first looks for signals a stack for them, and keeps it. A
+// thread ends with the one that it came with: a sanitizer, whose own it may be, gives it back then.
+class SignalStack {
+ public:
+  SignalStack() { sigaltstack(nullptr, &before_); }
+  ~SignalStack() { sigaltstack(&before_, nullptr); }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  stack_t before_{};
+};
+
 // Where the files lie that are linked into models: beside the program, where it is installed, where
 // a program that is somewhere else says.
 std::vector<fs::path> support_folders() {
@@ -115,7 +128,10 @@ std::string run_lld(const std::vector<std::string>& arguments) {
   // On a thread of its own: what lld keeps of a link's sections is the thread's, and ends with it.
   // A process that compiles for days would grow by a megabyte with each link.
   lld::Result result{};
-  std::thread([&] { result = lld::lldMain(argv, out, err, {{lld::Gnu, &lld::elf::link}}); }).join();
+  std::thread([&] {
+    const SignalStack own;
+    result = lld::lldMain(argv, out, err, {{lld::Gnu, &lld::elf::link}});
+  }).join();
   usable = result.canRunAgain;
   if (result.retCode == 0) return {};
   // It writes to pages of the file, and where one of them has no place on the disk, that is a
