@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "aot/compile.hpp"
-#include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
 #include "compiler/aot_compiler.hpp"
 #include "format/pt2/load.hpp"
+#include "ingot/decompositions.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/nn.hpp"
 #include "tensor/impl.hpp"

@@ -15,6 +15,7 @@
 
 #include "ingot/autograd.hpp"
 #include "ingot/dtype.hpp"
+#include "ingot/error.hpp"
 #include "ingot/indexing.hpp"
 #include "ingot/int.hpp"
 #include "ingot/shape.hpp"

@@ -1,4 +1,6 @@
-#include "aot/cache.hpp"
+#include "ingot/aot/cache.hpp"
+
+#include <mutex>
 
 #include "aot/cache_entry.hpp"
 #include "aot/cache_key.hpp"
@@ -10,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/sha256.hpp"
 #include "expr/text.hpp"
+#include "io/cache_folder.hpp"
 #include "io/file.hpp"
 
 namespace ingot::aot {
@@ -69,54 +72,71 @@ std::string to_text(const CacheEvent& e) {
   return text(to_text(e.kind), e.key.empty() ? "" : " ", e.key, e.why.empty() ? "" : ": ", e.why);
 }
 
+struct AotCache::State {
+  explicit State(Options o) : options(std::move(o)), folder(options.folder, options.most_bytes) {}
+
+  const Options options;
+  const CacheFolder folder;
+  mutable std::mutex mutex;
+  CacheCounters counters;
+  CacheEvent last;
+
+  void note(CacheEvent event);
+  std::optional<Compiled> find(const std::string& key, const Values& arguments, const Values& fakes, const AotOptions& with,
+                               int id);
+};
+
+AotCache::AotCache(Options options) : state_(std::make_unique<State>(std::move(options))) {}
+AotCache::~AotCache() = default;
+
 CacheCounters AotCache::counters() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return counters_;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->counters;
 }
 CacheEvent AotCache::last() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return last_;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->last;
 }
 
-void AotCache::clear() { folder_.clear(kKind); }
+void AotCache::clear() { state_->folder.clear(kKind); }
 
-void AotCache::note(CacheEvent event) {
+void AotCache::State::note(CacheEvent event) {
   log_line("cache", to_text(event));
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex);
   switch (event.kind) {
-    case CacheEvent::Kind::hit: counters_.hit++; break;
-    case CacheEvent::Kind::miss: counters_.miss++; break;
-    case CacheEvent::Kind::bypass: counters_.bypass++; break;
-    case CacheEvent::Kind::saved: counters_.saved++; break;
+    case CacheEvent::Kind::hit: counters.hit++; break;
+    case CacheEvent::Kind::miss: counters.miss++; break;
+    case CacheEvent::Kind::bypass: counters.bypass++; break;
+    case CacheEvent::Kind::saved: counters.saved++; break;
   }
-  last_ = std::move(event);
+  last = std::move(event);
 }
 
-std::optional<Compiled> AotCache::find(const std::string& key, const Values& arguments, const Values& fakes,
-                                       const AotOptions& options, int id) {
+std::optional<Compiled> AotCache::State::find(const std::string& key, const Values& arguments, const Values& fakes,
+                                              const AotOptions& with, int id) {
   const auto miss = [&](const std::string& why, bool is_failure) -> std::optional<Compiled> {
     note({CacheEvent::Kind::miss, key, why});
-    INGOT_REQUIRE(!is_failure || !options_.strict, why);
+    INGOT_REQUIRE(!is_failure || !options.strict, why);
     return {};
   };
-  const std::optional<std::string> folder = folder_.find(name_of(key));
-  if (!folder) return miss("there is no entry", false);
+  const std::optional<std::string> entry = folder.find(name_of(key));
+  if (!entry) return miss("there is no entry", false);
   try {
-    const Ref<MappedFile> file = MappedFile::open(*folder + "/entry");
-    const CacheEntry e = read_entry(unsealed(*file), file->path(), DenseLayout(arguments), options.params_and_buffers, id);
-    if (!guards_hold(e, options.sizes.get())) return miss("the entry is for other sizes", false);
+    const Ref<MappedFile> file = MappedFile::open(*entry + "/entry");
+    const CacheEntry e = read_entry(unsealed(*file), file->path(), DenseLayout(arguments), with.params_and_buffers, id);
+    if (!guards_hold(e, with.sizes.get())) return miss("the entry is for other sizes", false);
     std::vector<Boxed> graphs;
     const auto gone = [&](const std::string& key_of) {
       return miss(text("the store does not have the artifact ", key_of, " any more"), true);
     };
     if (e.forward == e.backward) {
-      std::optional<BoxedPair> both = options_.artifacts->load_pair(e.forward);
+      std::optional<BoxedPair> both = options.artifacts->load_pair(e.forward);
       if (!both) return gone(e.forward);
       for (Boxed* run : {&both->forward, &both->backward}) graphs.push_back(without_autocast(std::move(*run)));
     } else {
       for (const std::string& artifact : {e.forward, e.backward}) {
         if (artifact.empty()) continue;
-        std::optional<Boxed> run = options_.artifacts->load(artifact);
+        std::optional<Boxed> run = options.artifacts->load(artifact);
         if (!run) return gone(artifact);
         graphs.push_back(without_autocast(std::move(*run)));
       }
@@ -125,11 +145,11 @@ std::optional<Compiled> AotCache::find(const std::string& key, const Values& arg
     if (graphs.size() > 1) backward = std::make_shared<Backward>(std::move(graphs[1]), e.assembly.writes_tracked);
     FlatCallable f = around_arguments(e.assembly, around_graphs(e.assembly, std::move(graphs[0]), std::move(backward)));
     note({CacheEvent::Kind::hit, key, ""});
-    return Compiled{std::move(f), guards_of(arguments, fakes, options.sizes ? *options.sizes : ShapeEnv(), e.assembly, options,
-                                            Surroundings::now())};
+    return Compiled{std::move(f),
+                    guards_of(arguments, fakes, with.sizes ? *with.sizes : ShapeEnv(), e.assembly, with, Surroundings::now())};
   } catch (const UserError& e) {
-    if (options_.strict) throw;
-    folder_.remove(name_of(key));  // nobody will ever read it
+    if (options.strict) throw;
+    folder.remove(name_of(key));  // nobody will ever read it
     return miss(e.what(), false);
   }
 }
@@ -145,9 +165,9 @@ Compiled AotCache::compiled(const FlatFunction& f, const Values& arguments, cons
   };
   const std::size_t asked = options.sizes ? options.sizes->guards().size() : 0;  // capturing asks, too
   try {
-    INGOT_REQUIRE(options_.artifacts, "FX graph cache is not enabled");
+    INGOT_REQUIRE(state_->options.artifacts, "FX graph cache is not enabled");
     INGOT_REQUIRE(!options.context || !options.context->fakify_first_call, "Won't cache a graph with fakify_first_call enabled");
-    const std::string settings = options_.artifacts->settings() + (options.sizes ? options.sizes->listing() : "");
+    const std::string settings = state_->options.artifacts->settings() + (options.sizes ? options.sizes->listing() : "");
     ShapeEnv own;
     ShapeEnv& sizes = options.sizes ? *options.sizes : own;
     const Values given = fakes_of(arguments, options, sizes);
@@ -156,25 +176,25 @@ Compiled AotCache::compiled(const FlatFunction& f, const Values& arguments, cons
     key = cache_key(captured, arguments, options, settings);
     if (!captured.inputs.has_wrappers() && !captured.results.has_wrappers()) captured_function = function_of(std::move(captured));
   } catch (const UserError& e) {
-    note({CacheEvent::Kind::bypass, "", e.what()});
-    if (options_.strict) throw;
+    state_->note({CacheEvent::Kind::bypass, "", e.what()});
+    if (state_->options.strict) throw;
     return compile(f, arguments, options, id);
   }
-  if (std::optional<Compiled> hit = find(key, arguments, fakes, options, id)) return guarded(*std::move(hit));
+  if (std::optional<Compiled> hit = state_->find(key, arguments, fakes, options, id)) return guarded(*std::move(hit));
   // The backward may be compiled when nobody else knows the cache any more.
   const WhenCompiled save = [self = options.cache, key, asked, sizes = options.sizes, layout = DenseLayout(arguments)](
                                 const Assembly& a, const std::string& forward, const std::string& backward) {
     try {
       const std::string entry = sealed(to_json({forward, backward, a, guards_since(sizes.get(), asked)}, layout));
-      self->folder_.put(name_of(key), [&](const std::string& folder) {
+      self->state_->folder.put(name_of(key), [&](const std::string& folder) {
         PendingFile file(folder + "/entry");
         file.write(entry);
         file.commit();
       });
-      self->note({CacheEvent::Kind::saved, key, ""});
+      self->state_->note({CacheEvent::Kind::saved, key, ""});
     } catch (const UserError& e) {
-      self->note({CacheEvent::Kind::bypass, key, e.what()});
-      if (self->options_.strict) throw;
+      self->state_->note({CacheEvent::Kind::bypass, key, e.what()});
+      if (self->state_->options.strict) throw;
     }
   };
   return guarded(compile(captured_function, arguments, options, id, save));

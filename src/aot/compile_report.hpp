@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot::aot {
 

@@ -1,4 +1,4 @@
-#include "aot/default_decompositions.hpp"
+#include "ingot/decompositions.hpp"
 
 #include <cmath>
 

@@ -9,7 +9,7 @@
 #include "graph/node_table.hpp"
 #include "graph/shape_env.hpp"
 #include "graph/trace.hpp"
-#include "op/lowering.hpp"
+#include "ingot/op/lowering.hpp"
 #include "op/tensors.hpp"
 
 namespace ingot::aot {

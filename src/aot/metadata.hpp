@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "autograd/meta.hpp"
+#include "ingot/aot/function.hpp"
 
 namespace ingot::aot {
-
-// The user's function over flat lists: tensors and other leaves.
-using FlatFunction = std::function<Values(const Values&)>;
 
 enum class Mutation : uint8_t { none, in_graph, out_of_graph };
 

@@ -112,4 +112,6 @@ Parts partition_min_cut(const Joint& whole, const MinCutOptions& given) {
   return parts;
 }
 
+Partitioner min_cut_partitioner(const MinCutOptions& options) { return MinCutPartitioner{options}; }
+
 }  // namespace ingot::aot

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "aot/cache.hpp"
 #include "aot/compile.hpp"
 #include "aot/context.hpp"
 #include "aot/inputs.hpp"
 #include "base/error.hpp"
+#include "ingot/aot/cache.hpp"
 
 namespace ingot::aot {
 namespace {

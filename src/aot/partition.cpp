@@ -14,6 +14,7 @@
 #include "graph/dead_code.hpp"
 #include "graph/same.hpp"
 #include "graph/shape_env.hpp"
+#include "ingot/aot/function.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -189,6 +190,8 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   parts.backward = run_passes(joint, std::array{part_pass(kBackwardPart, inputs, backward, effects.of_forward)});
   return parts;
 }
+
+Partitioner default_partitioner() { return partition_default; }
 
 Parts partition_default(const Joint& whole) {
   const JointInfo info(whole);

@@ -6,10 +6,6 @@
 
 namespace ingot::aot {
 
-// What runs in the place of a flat function. Arguments that the caller moves in are let go as soon
-// as nobody needs them (R131).
-using FlatCallable = std::function<Values(Values)>;
-
 struct Prepared {
   FlatFunction f;
   Values arguments;  // the caller's, as the function takes them now

@@ -5,12 +5,12 @@
 #include "autograd/unseen_writes.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "ingot/op/vjp.hpp"
 #include "op/applied.hpp"
 #include "op/function.hpp"
 #include "op/makes_stand_in.hpp"
 #include "op/side_effects.hpp"
 #include "op/tensors.hpp"
-#include "op/vjp.hpp"
 #include "tensor/stand_in.hpp"
 
 namespace ingot {

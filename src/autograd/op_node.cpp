@@ -4,9 +4,9 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "ingot/op/vjp.hpp"
 #include "op/current_op.hpp"
 #include "op/tensors.hpp"
-#include "op/vjp.hpp"
 
 namespace ingot {
 

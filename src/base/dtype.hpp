@@ -53,6 +53,18 @@ constexpr Compute compute_type(DType t) {
   }
 }
 
+// The element type expressions of a compute type have.
+constexpr DType dtype_of(Compute c) {
+  switch (c) {
+    case Compute::f32: return DType::f32;
+    case Compute::f64: return DType::f64;
+    case Compute::i64: return DType::i64;
+    case Compute::b8: return DType::b8;
+    case Compute::c128: return DType::c128;
+  }
+  return DType::f32;
+}
+
 std::string_view name_of(DType t);         // "float32"
 std::string_view scalar_type_name(DType t);// "Float", as ATen's messages say it
 std::string_view short_name_of(DType t);   // "f32", as FX listings say it

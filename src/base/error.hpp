@@ -1,30 +1,13 @@
-// The two kinds of failure. A user error says what was expected, what was found and what to do; an
-// internal error is a defect of Ingot. Messages start lower-case and end without a period unless
-// PyTorch's own text is reproduced.
+// How errors (ingot/error.hpp) are made: conditions with messages, and values as texts of messages.
 #pragma once
 #include <concepts>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
-namespace ingot {
+#include "ingot/error.hpp"
 
-struct Error : std::runtime_error {
-  using runtime_error::runtime_error;
-  bool names_op = false;  // set once the message says which op refused (op/call.cpp)
-};
-struct UserError : Error {
-  using Error::Error;
-};
-// An index or dimension outside its range: PyTorch raises IndexError where it raises RuntimeError
-// elsewhere.
-struct IndexError : UserError {
-  using UserError::UserError;
-};
-struct InternalError : Error {
-  using Error::Error;
-};
+namespace ingot {
 
 std::string to_text(double v);  // shortest text that reads back: "1", "0.5", "1e-05"
 inline std::string to_text(bool v) { return v ? "True" : "False"; }

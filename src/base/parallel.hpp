@@ -4,10 +4,9 @@
 #pragma once
 #include <cstdint>
 
-namespace ingot {
+#include "ingot/threads.hpp"
 
-int num_threads();  // INGOT_NUM_THREADS (user error where that is no number from 1), else the cores this process may use
-void set_num_threads(int n);  // at least 1
+namespace ingot {
 
 namespace detail {
 void parallel_run(int64_t begin, int64_t end, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* ctx);

@@ -10,7 +10,7 @@
 #include "expr/text.hpp"
 #include "host/torch/callable.hpp"
 #include "ingot/ingot.hpp"
-#include "io/npy.hpp"
+#include "ingot/npy.hpp"
 #include "io/safetensors.hpp"
 
 namespace ingot {

@@ -17,8 +17,8 @@
 #include "cli/quantity.hpp"
 #include "cli/verb.hpp"
 #include "ingot/autograd.hpp"
+#include "ingot/npy.hpp"
 #include "io/json_writer.hpp"
-#include "io/npy.hpp"
 #include "io/safetensors.hpp"
 #include "tensor/impl.hpp"
 

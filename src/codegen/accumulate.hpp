@@ -2,8 +2,8 @@
 #pragma once
 #include <llvm/IR/Constant.h>
 
-#include "expr/expr.hpp"
-#include "op/lowering.hpp"
+#include "ingot/expr.hpp"
+#include "ingot/op/lowering.hpp"
 
 namespace ingot {
 

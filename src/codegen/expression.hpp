@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "codegen/target.hpp"
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

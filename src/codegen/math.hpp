@@ -12,7 +12,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/emit.hpp"
+#include "ingot/compile/options.hpp"
 #include "loop/program.hpp"
 
 namespace ingot {
@@ -37,7 +38,7 @@ struct Model {
     uint64_t shared_from = 0;
   };
   struct Weights {
-    enum class Kind : uint8_t { none, embedded, external, appended };  // the numbers of src/model/program.h
+    using Kind = WeightsKind;  // the numbers of src/model/program.h
     Kind kind = Kind::none;
     std::string file;  // external
     uint64_t bytes = 0, hash = 0;

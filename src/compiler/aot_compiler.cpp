@@ -2,26 +2,14 @@
 
 #include <array>
 
-#include "aot/default_decompositions.hpp"
-#include "aot/min_cut.hpp"
+#include "ingot/decompositions.hpp"
 #include "compiler/compiled_graph.hpp"
+#include "compiler/pipeline.hpp"
+#include "ingot/aot/partition.hpp"
 #include "ingot/autograd.hpp"
 #include "host/package.hpp"
 
 namespace ingot::aot {
-namespace {
-
-AotOptions fusing_options(CompileOptions options) {
-  AotOptions o;
-  o.forward = ingot_compiler(options);
-  o.together = ingot_pair_compiler(std::move(options));
-  o.partition = MinCutPartitioner();
-  o.decompositions = &default_decompositions();
-  return o;
-}
-
-}  // namespace
-
 Boxed boxed(std::shared_ptr<const CompiledGraph> compiled) {
   return [compiled = std::move(compiled)](Values& arguments) {
     const GradModeGuard no_grad(false);
@@ -46,6 +34,15 @@ PairCompiler ingot_pair_compiler(CompileOptions options) {
                                  {"backward", *graphs.backward, graphs.backward_examples}, options, folder.path());
     return {boxed(made.forward), made.backward ? boxed(made.backward) : Boxed(), made.why_alone};
   };
+}
+
+AotOptions fusing_options(CompileOptions options) {
+  AotOptions o;
+  o.forward = ingot_compiler(options);
+  o.together = ingot_pair_compiler(std::move(options));
+  o.partition = min_cut_partitioner();
+  o.decompositions = &default_decompositions();
+  return o;
 }
 
 AotFunction memory_efficient_fusion(TreeFunction f, CompileOptions options) {

@@ -4,9 +4,9 @@
 #include <cstddef>
 
 #include "base/error.hpp"
-#include "expr/expr.hpp"
 #include "expr/guards.hpp"
 #include "expr/range.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

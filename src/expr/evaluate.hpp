@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

@@ -9,19 +9,16 @@
 #include <unordered_set>
 #include <vector>
 
-#include "expr/expr.hpp"
 #include "expr/polynomial.hpp"
 #include "expr/range.hpp"
+#include "ingot/expr.hpp"
+#include "ingot/open_size.hpp"
 
 namespace ingot {
 
 class Facts {
  public:
-  enum class Kind : uint8_t {
-    input,   // decided before the program starts
-    number,  // decided by data while the program runs
-    size,    // the same, and it is the size of a tensor
-  };
+  using Kind = SizeKind;
   // Facts are learned about declared symbols alone. Of two equal ones the later is put in terms of
   // the earlier, and one that data decides in terms of inputs, never the other way round.
   void declare(const Expr& symbol, Kind kind);

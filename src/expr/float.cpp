@@ -2,9 +2,9 @@
 
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
-#include "expr/expr.hpp"
 #include "expr/float_steps.hpp"
 #include "expr/guards.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 namespace {

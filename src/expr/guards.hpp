@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "expr/expr.hpp"
 #include "expr/guards.hpp"
 #include "expr/if_known.hpp"
 #include "expr/scalar.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 namespace {

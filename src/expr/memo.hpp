@@ -1,7 +1,7 @@
 // What was built of two whole-number operands, kept for the next time: the layers of a model ask
 // for the same addresses.
 #pragma once
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
-#include "expr/expr.hpp"
 #include "expr/range.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

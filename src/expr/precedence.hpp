@@ -2,7 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

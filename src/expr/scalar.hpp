@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

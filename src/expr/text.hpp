@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

@@ -5,24 +5,10 @@
 #include <vector>
 
 #include "graph/shape_env.hpp"
+#include "ingot/open_size.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
-
-// Size `dim` of input `input` stays open: it is the symbol `name`, in [lo, hi]. Sizes of one name
-// are one symbol. Zero and one are left out of the default range, as PyTorch does, so that no rule
-// need ask whether a size broadcasts. Where the name is an expression over other names (2*b, b + 1,
-// b // 2) the size is derived from them. An input that is an integer is open itself, and `dim` says
-// nothing.
-struct OpenSize {
-  int input = 0;
-  int dim = 0;
-  std::string name = "s0";
-  int64_t lo = 2;
-  int64_t hi = kUnbounded;
-  // Another kind: the data of another program decided it, so that its value answers no question.
-  Facts::Kind kind = Facts::Kind::input;
-};
 
 // An open size for every size of the tensors of `examples` but 0 and 1, equal sizes under one name,
 // and for every integer but 0 and 1, each under its own: s0, s1, … in order of appearance. A fake

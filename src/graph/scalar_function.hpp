@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

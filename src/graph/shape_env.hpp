@@ -12,7 +12,7 @@
 #include "expr/evaluate.hpp"
 #include "expr/facts.hpp"
 #include "expr/guards.hpp"
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

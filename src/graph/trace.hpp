@@ -1,22 +1,16 @@
 // Runs a function and records every operator call it makes: the trace layer of `call`.
 #pragma once
 #include <functional>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/fake.hpp"
 #include "graph/graph.hpp"
 #include "graph/shape_env.hpp"
 #include "graph/tree.hpp"
+#include "ingot/decompositions.hpp"
 #include "ingot/transforms.hpp"
 
 namespace ingot {
-
-using TreeFunction = std::function<Tree(const Tree&)>;
-
-// Programs to put in the place of ops: a call of the op is recorded as the calls its program makes.
-using Decomposition = std::function<Value(const Call&)>;
-using Decompositions = std::unordered_map<const Op*, Decomposition>;
 
 struct TraceOptions {
   TraceWith with = TraceWith::fakes;              // with symbols, integers among the leaves are open too

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "expr/expr.hpp"
 #include "expr/text.hpp"
 #include "host/c_session.hpp"
 #include "host/c_status.hpp"
 #include "host/dlpack_tensors.hpp"
+#include "ingot/expr.hpp"
 #include "ingot/int.hpp"
 
 using namespace ingot;

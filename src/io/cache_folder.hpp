@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "ingot/cache_folder.hpp"
+
 namespace ingot {
 
 // Things have names like "graphs/3f2a"; a thing is a folder of files. Safe for many threads and
@@ -39,8 +41,5 @@ class CacheFolder {
   void discard(const std::string& folder) const;
   void make_room(const std::string& keep) const;
 };
-
-// Where caches of this user lie: $INGOT_CACHE_DIR, or ingot in $XDG_CACHE_HOME or ~/.cache.
-std::string default_cache_folder();
 
 }  // namespace ingot

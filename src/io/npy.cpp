@@ -1,4 +1,4 @@
-#include "io/npy.hpp"
+#include "ingot/npy.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // NumPy's zips of arrays.
 #include "base/error.hpp"
+#include "ingot/npy.hpp"
 #include "io/dense.hpp"
-#include "io/npy.hpp"
 #include "io/npy_header.hpp"
 #include "io/zip.hpp"
 #include "io/zip_writer.hpp"

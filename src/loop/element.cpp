@@ -6,7 +6,7 @@
 #include "base/dtype.hpp"
 #include "base/index.hpp"
 #include "expr/guards.hpp"
-#include "op/lowering.hpp"
+#include "ingot/op/lowering.hpp"
 #include "op/operands.hpp"
 #include "tensor/geometry.hpp"
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <functional>
 
-#include "expr/expr.hpp"
 #include "graph/graph.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot::loop {
 

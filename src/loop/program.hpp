@@ -12,9 +12,11 @@
 #include <variant>
 #include <vector>
 
-#include "expr/expr.hpp"
+#include "base/dtype.hpp"
 #include "expr/guards.hpp"
-#include "op/lowering.hpp"
+#include "ingot/expr.hpp"
+#include "ingot/op/lowering.hpp"
+#include "op/op.hpp"
 
 namespace ingot::loop {
 

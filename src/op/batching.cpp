@@ -1,4 +1,4 @@
-#include "op/batching.hpp"
+#include "ingot/op/batching.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // The one door. Every operator call, eager, traced, functionalized or faked, goes through `call`.
 #pragma once
-#include <algorithm>
-#include <cstddef>
+#include <cstdint>
 
+#include "ingot/op/call.hpp"
 #include "op/op.hpp"
 
 namespace ingot {
@@ -56,36 +56,6 @@ class Scoped {
   T old_;
 };
 
-// Arguments past the last given one take the schema's defaults. Checks kinds against the schema.
-// Results: a Tensor, a TensorList (several results, or a list), or another value; in-place and out=
-// variants return what they wrote.
-Value call(const Op& op, Args args);
-inline Value call(const Op& op, std::initializer_list<Value> args) { return call(op, Args(args.begin(), args.size())); }
 Value call_below(Layer layer, const Op& op, Args args);
-
-// Calls by name with the look-up done once: aten<"mul.Tensor">(a, b).
-template <std::size_t N>
-struct OpName {
-  char text[N];
-  constexpr OpName(const char (&s)[N]) { std::copy_n(s, N, text); }
-};
-template <OpName Name>
-const Op& op_ref() {
-  static const Op& o = INGOT_OP(Name);
-  return o;
-}
-template <OpName Name, class... A>
-Value aten_value(const A&... a) {
-  const Value args[] = {Value(a)...};
-  return call(op_ref<Name>(), Args(args));
-}
-template <OpName Name, class... A>
-Tensor aten(const A&... a) {
-  return aten_value<Name>(a...).tensor();
-}
-template <OpName Name, class... A>
-TensorList atens(const A&... a) {
-  return aten_value<Name>(a...).tensors();
-}
 
 }  // namespace ingot

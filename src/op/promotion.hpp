@@ -2,7 +2,7 @@
 // numbers; a later group decides only when its category (bool < integer < float < complex) is
 // higher than what the earlier ones gave.
 #pragma once
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ingot/value.hpp"
 #include "op/schema_type.hpp"
-#include "op/value.hpp"
 
 namespace ingot {
 

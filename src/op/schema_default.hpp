@@ -2,7 +2,7 @@
 #pragma once
 #include "op/schema_cursor.hpp"
 #include "op/schema_type.hpp"
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

@@ -1,6 +1,6 @@
 // The tensors of a value, at any depth: the one walk for every layer.
 #pragma once
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

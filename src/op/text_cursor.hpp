@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

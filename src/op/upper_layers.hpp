@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ingot/transforms.hpp"
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

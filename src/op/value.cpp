@@ -1,4 +1,4 @@
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 #include <algorithm>
 

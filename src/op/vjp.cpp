@@ -1,4 +1,4 @@
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 
 #include "base/error.hpp"
 #include "op/call.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "expr/evaluate.hpp"
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

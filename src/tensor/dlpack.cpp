@@ -1,4 +1,4 @@
-#include "tensor/dlpack.hpp"
+#include "ingot/dlpack.hpp"
 
 #include <algorithm>
 

@@ -3,23 +3,11 @@
 #include <atomic>
 #include <memory>
 
+#include "ingot/geometry.hpp"
 #include "ingot/tensor.hpp"
 #include "tensor/storage.hpp"
 
 namespace ingot {
-
-struct Geometry {
-  Shape sizes, strides;
-  Int offset = 0;
-  DType dtype = DType::f32;
-
-  static Geometry contiguous(Shape sizes, DType dtype);
-  Int numel() const { return sizes.product(); }
-  int dim() const { return sizes.dim(); }
-  bool same(const Geometry& o) const {
-    return dtype == o.dtype && sizes.same(o.sizes) && strides.same(o.strides) && offset.same(o.offset);
-  }
-};
 
 // State a layer above the kernel keeps on a tensor. The layer's folder defines the class; the
 // tensor only owns it.

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "autograd/above.hpp"
-#include "op/batching.hpp"
+#include "ingot/op/batching.hpp"
+#include "ingot/transforms.hpp"
+#include "op/op.hpp"
 
 namespace ingot {
 

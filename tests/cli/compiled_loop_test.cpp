@@ -3,8 +3,8 @@
 
 #include "cli_fixture.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/npy.hpp"
 #include "io/file.hpp"
-#include "io/npy.hpp"
 #include "io/safetensors.hpp"
 
 namespace ingot {

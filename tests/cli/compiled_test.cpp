@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli_fixture.hpp"
+#include "ingot/npy.hpp"
 #include "io/json.hpp"
-#include "io/npy.hpp"
 #include "io/safetensors.hpp"
 #include "support/sanitized.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "aot/default_decompositions.hpp"
+#include "ingot/decompositions.hpp"
 #include "aot/min_cut.hpp"
 #include "base/error.hpp"
 #include "compiler/aot_compiler.hpp"

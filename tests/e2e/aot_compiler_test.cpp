@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "aot/capture.hpp"
-#include "aot/default_decompositions.hpp"
 #include "aot/inputs.hpp"
 #include "aot/min_cut.hpp"
 #include "aot/module.hpp"
@@ -12,6 +11,7 @@
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
+#include "ingot/decompositions.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/nn.hpp"
 #include "ingot/transforms.hpp"

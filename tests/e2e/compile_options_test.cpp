@@ -3,7 +3,7 @@
 
 #include "base/parallel.hpp"
 #include "e2e/compiled_model.hpp"
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 #include "support/error_text.hpp"
 #include "support/sanitized.hpp"
 

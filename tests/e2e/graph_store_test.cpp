@@ -1,6 +1,6 @@
 // Functions compiled by Ingot and kept on disk: found again by other processes, whatever happens to
 // them meanwhile.
-#include "compiler/graph_store.hpp"
+#include "ingot/compile.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -15,6 +15,7 @@
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
+#include "io/cache_folder.hpp"
 #include "pass/pass.hpp"
 #include "support/test_folder.hpp"
 

@@ -9,7 +9,7 @@
 #include "compiler/program_trace.hpp"
 #include "e2e/compiled_model.hpp"
 #include "op/op.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "host/torch/model_container_runner.hpp"
 #include "support/error_text.hpp"
 #include "support/listed_program.hpp"

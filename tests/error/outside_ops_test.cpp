@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
 #include "op/op.hpp"
-#include "op/vjp.hpp"
 
 namespace ingot::testing {
 namespace {

@@ -1,7 +1,7 @@
 // Any bytes as a file of tensors: the first byte says which format, the rest is the file.
 #include "base/error.hpp"
 #include "fuzz/memory_file.hpp"
-#include "io/npy.hpp"
+#include "ingot/npy.hpp"
 #include "io/safetensors.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {

@@ -2,7 +2,7 @@
 // numbers that begin anew.
 #include "bad_input_fixture.hpp"
 #include "compiler/pipeline.hpp"
-#include "tensor/dlpack.hpp"
+#include "ingot/dlpack.hpp"
 
 namespace ingot {
 namespace {

@@ -1,8 +1,8 @@
 // Runs by names, and the sizes of their results before them (ingot/ingot.h).
 #include "bad_input_fixture.hpp"
 #include "compiler/pipeline.hpp"
+#include "ingot/dlpack.hpp"
 #include "op/call.hpp"
-#include "tensor/dlpack.hpp"
 
 namespace ingot {
 namespace {

@@ -8,7 +8,7 @@
 #include "host/torch/callable.hpp"
 #include "program/join.hpp"
 #include "runner_fixture.hpp"
-#include "tensor/dlpack.hpp"
+#include "ingot/dlpack.hpp"
 
 namespace ingot {
 namespace {

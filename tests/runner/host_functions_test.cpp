@@ -13,7 +13,7 @@
 #include <unordered_map>
 
 #include "ingot/ingot.hpp"
-#include "io/npy.hpp"
+#include "ingot/npy.hpp"
 #include "op/call.hpp"
 #include "host/torch/handle.hpp"
 #include "tensor/impl.hpp"

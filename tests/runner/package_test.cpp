@@ -14,7 +14,7 @@
 #include "host/torch/callable.hpp"
 #include "ingot/ingot.h"
 #include "runner_fixture.hpp"
-#include "tensor/dlpack.hpp"
+#include "ingot/dlpack.hpp"
 #include "unit/pt2_container_fixture.hpp"
 
 namespace ingot {

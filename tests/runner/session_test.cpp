@@ -5,9 +5,9 @@
 
 #include <cstring>
 
+#include "ingot/dlpack.hpp"
 #include "programs/stub.h"
 #include "runner_fixture.hpp"
-#include "tensor/dlpack.hpp"
 
 namespace ingot {
 namespace {

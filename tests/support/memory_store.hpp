@@ -3,11 +3,11 @@
 #pragma once
 #include <map>
 
-#include "aot/cache.hpp"
 #include "aot/cache_key.hpp"
 #include "aot/compile_report.hpp"
 #include "aot/context.hpp"
 #include "base/sha256.hpp"
+#include "ingot/aot/cache.hpp"
 
 namespace ingot::testing {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot::testing {
 

@@ -1,5 +1,5 @@
 // The cache of compiled functions: section 14 of the AOTAutograd specification (R185 to R193).
-#include "aot/cache.hpp"
+#include "ingot/aot/cache.hpp"
 
 #include <fstream>
 #include <random>

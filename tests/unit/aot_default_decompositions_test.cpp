@@ -1,6 +1,6 @@
 // The default table of decompositions: every program of it against the kernel it stands for.
-#include "aot/default_decompositions.hpp"
 #include "graph/interpret.hpp"
+#include "ingot/decompositions.hpp"
 #include "support/aot_harness.hpp"
 
 namespace ingot::aot {

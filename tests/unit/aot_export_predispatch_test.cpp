@@ -3,7 +3,7 @@
 #include "aot/aot.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/same.hpp"
-#include "aot/default_decompositions.hpp"
+#include "ingot/decompositions.hpp"
 #include "unit/aot_export_harness.hpp"
 
 namespace ingot::aot {

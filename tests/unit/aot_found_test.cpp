@@ -1,7 +1,7 @@
 // Small programs that random ones were made of when compiled functions differed from eager.
-#include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
 #include "ingot/control_flow.hpp"
+#include "ingot/decompositions.hpp"
 #include "ingot/transforms.hpp"
 #include "support/aot_harness.hpp"
 

@@ -2,8 +2,8 @@
 // takes and returns, and a backward.
 #include <algorithm>
 
-#include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
+#include "ingot/decompositions.hpp"
 #include "support/aot_harness.hpp"
 
 namespace ingot::aot {

@@ -2,11 +2,11 @@
 // (R058).
 #include <cstdio>
 
-#include "aot/cache.hpp"
 #include "aot/inputs.hpp"
 #include "aot/signature.hpp"
 #include "aot/tracing_context.hpp"
 #include "graph/trace.hpp"
+#include "ingot/aot/cache.hpp"
 #include "support/aot_harness.hpp"
 #include "support/memory_store.hpp"
 #include "support/test_folder.hpp"

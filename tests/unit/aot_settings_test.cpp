@@ -6,12 +6,12 @@
 
 #include "aot/boxed.hpp"
 #include "aot/budget.hpp"
-#include "aot/cache.hpp"
 #include "aot/export.hpp"
 #include "aot/loop_form.hpp"
 #include "aot/measured_time.hpp"
 #include "aot/min_cut.hpp"
 #include "aot/tracing_context.hpp"
+#include "ingot/aot/cache.hpp"
 #include "ingot/state.hpp"
 #include "op/function.hpp"
 #include "support/aot_harness.hpp"

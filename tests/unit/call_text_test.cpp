@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/call_text.hpp"

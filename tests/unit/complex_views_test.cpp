@@ -1,9 +1,9 @@
 // conj() and _neg_view() are views in PyTorch, and computed here: what would differ is refused, and
 // nothing else is. The cases and what PyTorch does in them were asked of PyTorch 2.14.
 #include "aot/aot.hpp"
-#include "aot/cache.hpp"
 #include "aot/module.hpp"
 #include "autograd/meta.hpp"
+#include "ingot/aot/cache.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/state.hpp"

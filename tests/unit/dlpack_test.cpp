@@ -1,5 +1,5 @@
 // Tensors over the DLPack ABI: nothing is copied, everything is released once.
-#include "tensor/dlpack.hpp"
+#include "ingot/dlpack.hpp"
 
 #include <cstddef>
 

@@ -11,7 +11,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 #include "graph/shape_env.hpp"
 #include "expr/text.hpp"
 #include "ingot/int.hpp"

@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "aot/default_decompositions.hpp"
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
 #include "graph/trace.hpp"
 #include "ingot/autograd.hpp"
+#include "ingot/decompositions.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"

@@ -10,11 +10,11 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "expr/expr.hpp"
 #include "graph/same.hpp"
 #include "graph/source.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
+#include "ingot/expr.hpp"
 #include "support/detach_chains.hpp"
 #include "support/error_text.hpp"
 #include "support/graph_fixture.hpp"

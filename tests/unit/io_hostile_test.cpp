@@ -1,6 +1,6 @@
 // Files that lie: each one ends in a user error that names the file, never in a crash or a wrong
 // tensor.
-#include "io/npy.hpp"
+#include "ingot/npy.hpp"
 #include "io/safetensors.hpp"
 #include "unit/io_fixture.hpp"
 #include "unit/zip_fixture.hpp"

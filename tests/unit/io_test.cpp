@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "ingot/npy.hpp"
 #include "io/file.hpp"
-#include "io/npy.hpp"
 #include "io/safetensors.hpp"
 #include "unit/io_fixture.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot::cpu {
 

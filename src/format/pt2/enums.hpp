@@ -1,7 +1,7 @@
 // The numbers exported programs use for dtypes, layouts and memory formats. They are not ATen's.
 #pragma once
+#include "ingot/value.hpp"
 #include "io/json.hpp"
-#include "op/value.hpp"
 
 namespace ingot {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 
 namespace ingot {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "format/pt2/sym_expression.hpp"
+#include "ingot/value.hpp"
 #include "io/json.hpp"
-#include "op/value.hpp"
 #include "program/input_check.hpp"
 
 namespace ingot {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

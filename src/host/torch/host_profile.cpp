@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "io/npy.hpp"
-#include "op/value.hpp"
+#include "ingot/npy.hpp"
+#include "ingot/value.hpp"
 #include "host/torch/handle.hpp"
 
 using namespace ingot;

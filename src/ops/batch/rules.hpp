@@ -1,7 +1,8 @@
-// Ready-made batching rules (op/batching.hpp), for the `batch` field of an OpDef where the op's
-// form does not say enough, and the rules that follow from the form.
+// Ready-made batching rules (ingot/op/batching.hpp), for the `batch` field of an OpDef where the
+// op's form does not say enough, and the rules that follow from the form.
 #pragma once
-#include "op/batching.hpp"
+#include "ingot/op/batching.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
 
 namespace ingot {

@@ -1,8 +1,8 @@
 // Small terms that gradient rules of several families are made of.
 #pragma once
 #include "base/dtype.hpp"
+#include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
 
 namespace ingot {
 

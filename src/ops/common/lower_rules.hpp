@@ -1,7 +1,9 @@
 // What lowering rules share.
 #pragma once
+#include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "op/lowering.hpp"
+#include "ingot/op/lowering.hpp"
+#include "op/op.hpp"
 
 namespace ingot {
 

@@ -5,7 +5,7 @@
 #include "ingot/ingot.hpp"
 #include "kernels/convolution.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/common/autocast_policy.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"

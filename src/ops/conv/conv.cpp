@@ -8,7 +8,7 @@
 #include "ingot/ingot.hpp"
 #include "kernels/convolution.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/conv/conv.hpp"
 #include "ops/common/dense.hpp"

@@ -1,6 +1,7 @@
 // Ops that apply another op, whose name they are given (op/applied.hpp).
 #pragma once
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
+#include "op/op.hpp"
 
 namespace ingot {
 

@@ -1,6 +1,7 @@
 // Attention whose scores a function changes and another one masks, element by element.
 #pragma once
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
+#include "op/op.hpp"
 
 namespace ingot {
 

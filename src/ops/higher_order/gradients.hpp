@@ -1,6 +1,7 @@
 // Gradients of control flow: each is again control flow, over the gradients of the functions.
 #pragma once
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
+#include "op/op.hpp"
 
 namespace ingot {
 

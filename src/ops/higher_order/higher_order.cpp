@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "expr/guards.hpp"
 #include "ingot/ingot.hpp"
-#include "op/batching.hpp"
+#include "ingot/op/batching.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/tensors.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 
 namespace ingot {
 

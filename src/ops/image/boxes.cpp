@@ -12,7 +12,7 @@
 #include "base/parallel.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"

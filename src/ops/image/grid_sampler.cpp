@@ -4,7 +4,7 @@
 #include "ingot/ingot.hpp"
 #include "kernels/resample.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"

@@ -3,9 +3,9 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/op/vjp.hpp"
 #include "kernels/pool.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
 #include "ops/common/kept_small.hpp"
 #include "tensor/geometry.hpp"
 

@@ -6,7 +6,7 @@
 #include "base/half.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
 #include "ops/family.hpp"

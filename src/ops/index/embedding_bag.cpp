@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/common/dense.hpp"
 #include "ops/index/embedding_bag.hpp"
 #include "ops/family.hpp"

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/family.hpp"
 #include "ops/index/indexing.hpp"
 #include "ops/common/lower_rules.hpp"

@@ -5,7 +5,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/deterministic.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
 #include "ops/family.hpp"

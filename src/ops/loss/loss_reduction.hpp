@@ -2,8 +2,8 @@
 #pragma once
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
 
 namespace ingot {
 

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/common/autocast_policy.hpp"
 #include "ops/common/composite.hpp"
 #include "ops/matmul/contract.hpp"

@@ -3,8 +3,8 @@
 // shape that broadcasts to x.
 #pragma once
 
+#include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
 
 namespace ingot {
 

@@ -1,7 +1,7 @@
 // Formulas that an activation and its backward op share.
 #pragma once
 #include "base/error.hpp"
-#include "op/value.hpp"
+#include "ingot/value.hpp"
 #include "ops/pointwise/formula_math.hpp"
 
 namespace ingot {

@@ -4,7 +4,7 @@
 #pragma once
 #include "base/dtype.hpp"
 #include "base/half.hpp"
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 #include "op/promotion.hpp"
 #include "ops/pointwise/pointwise.hpp"
 #include "ops/pointwise/scalar_math.hpp"

@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 #include "op/formula.hpp"
 #include "op/op.hpp"
 

@@ -4,7 +4,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "ops/common/composite.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/common/gradient_terms.hpp"
 
 namespace ingot {

@@ -1,5 +1,5 @@
 // The scalar functions formulas are written in, for numbers. Expr has the same names
-// (expr/expr.hpp), so one generic lambda serves both.
+// (ingot/expr.hpp), so one generic lambda serves both.
 #pragma once
 #include <algorithm>
 #include <cmath>

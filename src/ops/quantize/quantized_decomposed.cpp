@@ -4,8 +4,8 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
 #include "ops/common/composite.hpp"
 #include "ops/family.hpp"
 

@@ -7,7 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "kernels/philox.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
 #include "kernels/special.hpp"

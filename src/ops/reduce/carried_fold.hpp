@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "op/lowering.hpp"
+#include "base/dtype.hpp"
+#include "ingot/op/lowering.hpp"
+#include "op/op.hpp"
 
 namespace ingot {
 

@@ -1,9 +1,9 @@
 // What a reduction op is, said once: which fold, over which of its arguments' dims, to which dtype.
 // Eager rules come from this descriptor, and so does the compiled form.
 #pragma once
+#include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
 #include "op/op.hpp"
-#include "op/vjp.hpp"
 #include "ops/common/gradient_terms.hpp"
 
 namespace ingot {

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
 #include "tensor/geometry.hpp"

@@ -2,7 +2,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/pointwise/result_strides.hpp"
 #include "ops/family.hpp"

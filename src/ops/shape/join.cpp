@@ -4,7 +4,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/promotion.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
 #include "ops/family.hpp"

@@ -5,7 +5,7 @@
 #include "expr/guards.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
 #include "ops/family.hpp"

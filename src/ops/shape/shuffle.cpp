@@ -2,8 +2,8 @@
 // between them.
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/family.hpp"
 #include "ops/shape/view_geometry.hpp"

@@ -1,7 +1,7 @@
 // The `_copy` twins of views: the same elements in a fresh contiguous tensor, with the view's
 // gradient.
+#include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
 #include "ops/family.hpp"
 
 namespace ingot {

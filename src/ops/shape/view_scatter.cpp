@@ -6,7 +6,7 @@
 #include "expr/if_known.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/common/accumulate.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/family.hpp"

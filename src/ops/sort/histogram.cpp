@@ -3,10 +3,10 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "expr/expr.hpp"
+#include "ingot/expr.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"

@@ -5,7 +5,7 @@
 #include "ingot/ingot.hpp"
 #include "ingot/sparse.hpp"
 #include "op/call.hpp"
-#include "op/vjp.hpp"
+#include "ingot/op/vjp.hpp"
 #include "ops/index/embedding_bag.hpp"
 #include "ops/family.hpp"
 #include "ops/sparse/sparse_tensor.hpp"

@@ -1,14 +1,17 @@
 // What a batching rule sees: a call of one vmap level whose batched tensors have the batch in dim
 // 0. A rule makes one call (or a few) for the whole batch and returns results with the batch in dim
-//    0, every one of them. A *member* is what one
-// of the mapped calls would see: the tensor without its batch dim.
+// 0, every one of them. A *member* is what one of the mapped calls would see: the tensor without
+// its batch dim.
 #pragma once
+#include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "ingot/transforms.hpp"
-#include "op/op.hpp"
+#include "ingot/op/definition.hpp"
 
 namespace ingot {
+
+enum class Randomness : uint8_t;  // ingot/transforms.hpp
 
 class Batching {
  public:

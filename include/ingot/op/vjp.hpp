@@ -2,7 +2,11 @@
 // rule sets a gradient in the broadcast result shape if that is natural: the engine sums it back to
 // the argument's shape and casts its dtype.
 #pragma once
-#include "op/op.hpp"
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ingot/op/definition.hpp"
 
 namespace ingot {
 

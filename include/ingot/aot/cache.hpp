@@ -1,27 +1,31 @@
 // Functions compiled before, by this process or another one (section 14): an entry on disk says
 // what happens around the compiled graphs, and which artifacts of a store the graphs are.
 //
-//   AotOptions options;
-//   options.forward = ingot_compiler(…);
-//   options.cache = std::make_shared<AotCache>(…);                    // compiler/graph_store.hpp has a store for that compiler
+//   AotOptions options = fusing_options();                            // ingot/compile.hpp
+//   const auto store = std::make_shared<GraphStore>();                // libraries that Ingot's compiler made
+//   options.forward = store->compiler();
+//   options.together = store->pair_compiler();
+//   options.cache = std::make_shared<AotCache>(AotCache::Options{.artifacts = store});
 //   auto f = aot_module_simplified(net, forward, {x}, options);       // compiles, or finds
 //   options.cache->last().why                                         // of the latest miss or bypass
 //
 // Every hit, miss, bypass and save is printed, with the reason, if the environment has
 // INGOT_LOG=cache.
 #pragma once
-#include <functional>
-#include <mutex>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 
-#include "aot/aot.hpp"
-#include "aot/compile.hpp"
-#include "io/cache_folder.hpp"
+#include "ingot/aot/function.hpp"
+#include "ingot/cache_folder.hpp"
 
 namespace ingot::aot {
 
+struct Compiled;  // aot/compile.hpp of Ingot's own folders
+
 // Compiled graphs that can be had again: a compiler puts them there, and says under which key
-// (report_artifact of compile_report.hpp).
+// (report_artifact of src/aot/compile_report.hpp).
 class ArtifactStore {
  public:
   virtual ~ArtifactStore() = default;
@@ -55,26 +59,23 @@ class AotCache {
     std::shared_ptr<ArtifactStore> artifacts = {};  // without one every function is a bypass (R186)
     bool strict = false;  // a bypass, a missing artifact, and a failure to load or save are user errors (R192)
   };
-  explicit AotCache(Options options) : options_(std::move(options)), folder_(options_.folder, options_.most_bytes) {}
+  explicit AotCache(Options options);
+  ~AotCache();
+  AotCache(const AotCache&) = delete;
+  AotCache& operator=(const AotCache&) = delete;
 
   CacheCounters counters() const;
   CacheEvent last() const;  // the latest
   void clear();  // takes every entry away, and no artifact
 
-  // What compile() returns for these arguments, from the cache or by compile(), whose result is
-  // then kept (R185, R189 to R191). The cache must be that of the options.
+  // For Ingot's own folders: what compile() returns for these arguments, from the cache or by
+  // compile(), whose result is then kept (R185, R189 to R191). The cache must be that of the
+  // options.
   Compiled compiled(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id);
 
  private:
-  Options options_;
-  CacheFolder folder_;
-  mutable std::mutex mutex_;
-  CacheCounters counters_;
-  CacheEvent last_;
-
-  void note(CacheEvent event);
-  std::optional<Compiled> find(const std::string& key, const Values& arguments, const Values& fakes, const AotOptions& options,
-                               int id);
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace ingot::aot

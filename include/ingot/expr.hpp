@@ -263,6 +263,6 @@ void visit(const Expr& e, F&& f) {
 }
 
 std::string_view name_of(ExprOp op);  // as text has it: "add", "exp", "select"
-std::string to_text(const Expr& e);   // see expr/text.hpp
+std::string to_text(const Expr& e);   // the grammar is in src/expr/text.hpp
 
 }  // namespace ingot

@@ -18,9 +18,9 @@ using Args = std::span<const Value>;
 
 enum class Layout : uint8_t { strided, sparse };
 
-class Generator;  // a random stream (tensor/random.hpp)
+class Generator;  // a random stream (ingot/random.hpp)
 
-// A function of values, as higher-order ops take them: a graph (graph/interpret.hpp) or a C++
+// A function of values, as higher-order ops take them: a graph (src/graph/interpret.hpp) or a C++
 // function.
 class Callable : public Counted {
  public:

@@ -9,30 +9,20 @@
 //     l.define(0, {i, j}, l.fold(Accumulate::sum, {k}, l.load(0, {i, k}) * l.load(1, {k, j})));
 //   }
 #pragma once
+#include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/dtype.hpp"
-#include "expr/expr.hpp"
-#include "op/op.hpp"
+#include "ingot/expr.hpp"
+#include "ingot/op/definition.hpp"
 
 namespace ingot {
 
 enum class Accumulate : uint8_t { sum, product, min, max, all, any };
-
-// The element type expressions of a compute type have.
-constexpr DType dtype_of(Compute c) {
-  switch (c) {
-    case Compute::f32: return DType::f32;
-    case Compute::f64: return DType::f64;
-    case Compute::i64: return DType::i64;
-    case Compute::b8: return DType::b8;
-    case Compute::c128: return DType::c128;
-  }
-  return DType::f32;
-}
 
 // What a kernel's C function is given.
 struct KernelArgument {
