@@ -104,7 +104,7 @@ function(ingot_eager_archive arch)
     COMMENT "Archiving the eager library for models of ${arch}"
     VERBATIM)
   add_custom_target(ingot_eager_${arch} DEPENDS ${archive})
-  install(FILES ${archive} DESTINATION lib/ingot)
+  install(FILES ${archive} DESTINATION lib/ingot COMPONENT compiler)
 endfunction()
 
 # ingot_eager_harness(TARGET): tests/eager/harness.c for both targets; the tests of TARGET find it

@@ -67,7 +67,7 @@ function(ingot_kernel_archives arch)
   set(stubs ${INGOT_KERNEL_DIR}/libm_${arch}.so ${INGOT_KERNEL_DIR}/libc_${arch}.so)
   add_custom_target(ingot_kernels_${arch} DEPENDS ${stubs})
   add_dependencies(ingot_kernels_${arch} ingot_kernels_archive_${arch} ingot_model_archive_${arch})
-  install(FILES ${archive} ${INGOT_KERNEL_DIR}/libingot_model_${arch}.a ${stubs} DESTINATION lib/ingot)
+  install(FILES ${archive} ${INGOT_KERNEL_DIR}/libingot_model_${arch}.a ${stubs} DESTINATION lib/ingot COMPONENT compiler)
   add_test(NAME kernels/need_libc_only_${arch}
     COMMAND ${compiler_${arch}} -shared -nostdlib -Wl,-z,defs -Wl,--whole-archive ${archive} -Wl,--no-whole-archive
             ${stubs} -o ${CMAKE_CURRENT_BINARY_DIR}/all_kernels.so)

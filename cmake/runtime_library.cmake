@@ -4,6 +4,7 @@
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(INGOT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ingot)
 
 # The library exports the functions of ingot.h and nothing else, and needs no C++ library: programs
 # in C have none.
@@ -36,15 +37,23 @@ function(ingot_runtime_library)
                         LINK_DEPENDS ${host_exports} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   install(TARGETS ingot_host_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 
-  install(TARGETS ingot_runtime_shared EXPORT ingot LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
-  foreach(header IN ITEMS ingot.h abi.h dlpack.h aoti.h aoti_host.h model.h)
-    install(FILES include/ingot/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ingot COMPONENT runtime)
+  install(TARGETS ingot_runtime_shared EXPORT ingot-runtime LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+  # session.hpp and error.hpp need no more than ingot.h does.
+  foreach(header IN ITEMS ingot.h abi.h dlpack.h aoti.h aoti_host.h model.h session.hpp error.hpp)
+    foreach(component IN ITEMS runtime compiler)
+      install(FILES include/ingot/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ingot COMPONENT ${component})
+    endforeach()
   endforeach()
 
-  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ingot)
-  install(EXPORT ingot NAMESPACE ingot:: FILE ingot-config.cmake DESTINATION ${package_dir} COMPONENT runtime)
+  install(EXPORT ingot-runtime NAMESPACE ingot:: DESTINATION ${INGOT_PACKAGE_DIR} COMPONENT runtime)
+  # The package's own files come with either component.
+  file(RELATIVE_PATH INGOT_PREFIX_FROM_PACKAGE /${INGOT_PACKAGE_DIR} /)
+  configure_file(cmake/ingot-config.cmake.in ${PROJECT_BINARY_DIR}/ingot-config.cmake @ONLY)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/ingot-config-version.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/ingot-config-version.cmake DESTINATION ${package_dir} COMPONENT runtime)
+  foreach(component IN ITEMS runtime compiler)
+    install(FILES ${PROJECT_BINARY_DIR}/ingot-config.cmake ${PROJECT_BINARY_DIR}/ingot-config-version.cmake
+            DESTINATION ${INGOT_PACKAGE_DIR} COMPONENT ${component})
+  endforeach()
 
   # The prefix is the file's own place, so that an installation may be moved.
   configure_file(cmake/ingot.pc.in ${PROJECT_BINARY_DIR}/ingot.pc @ONLY)

@@ -12,10 +12,10 @@ fail() { echo "$@"; failed=1; }
 
 # A model with ops of the eager library in it has more code of ours than any other.
 "$build/ingot" compile "$build/golden/entries/prefill.pt2" -o "$work/model.so" >/dev/null
-for file in "$build"/ingot "$build"/lib/libingot_runtime.so "$build"/lib/libingot_host.so "$build"/lib/libingot_*_*64.a "$work/model.so"; do
+for file in "$build"/ingot "$build"/lib/libingot_runtime.so "$build"/lib/libingot_host.so "$build"/lib/libingot.so "$build"/lib/libingot_*_*64.a "$work/model.so"; do
   if grep -aqF "$source/" "$file"; then fail "$file names $(grep -aoF "$source/" "$file" | wc -l) files of $source"; fi
 done
-for file in "$build"/ingot "$build"/lib/libingot_runtime.so "$build"/lib/libingot_host.so "$work/model.so"; do
+for file in "$build"/ingot "$build"/lib/libingot_runtime.so "$build"/lib/libingot_host.so "$build"/lib/libingot.so "$work/model.so"; do
   readelf -lW "$file" >"$work/segments"
   readelf -dW "$file" >"$work/dynamic"
   grep -q GNU_RELRO "$work/segments" || fail "$file: its tables stay writable (no RELRO)"
@@ -51,7 +51,7 @@ for target in x86_64:'IBT, SHSTK' aarch64:'BTI, PAC'; do
   guarded "$work/$arch.so" "$marks"
 done
 if [ "$(uname -m)" = x86_64 ]; then  # of aarch64 the C++ runtime decides
-  for file in "$build"/ingot "$build"/lib/libingot_runtime.so "$build"/lib/libingot_host.so "$work/model.so"; do
+  for file in "$build"/ingot "$build"/lib/libingot_runtime.so "$build"/lib/libingot_host.so "$build"/lib/libingot.so "$work/model.so"; do
     guarded "$file" SHSTK
   done
 fi

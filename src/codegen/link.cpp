@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "codegen/lld.hpp"
 #include "codegen/rename_symbols.hpp"
+#include "codegen/support_file.hpp"
 
 namespace ingot {
 namespace {
