@@ -87,4 +87,8 @@ function(ingot_compiler_library)
   install(FILES cmake/host_functions.list DESTINATION ${INGOT_PACKAGE_DIR} COMPONENT compiler)
   configure_file(cmake/ingot-compiler.pc.in ${PROJECT_BINARY_DIR}/ingot-compiler.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/ingot-compiler.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT compiler)
+
+  # A project that has nothing but the installation.
+  add_test(NAME install/project
+           COMMAND ${PROJECT_SOURCE_DIR}/scripts/test_install_project.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${CMAKE_INSTALL_LIBDIR})
 endfunction()
