@@ -19,7 +19,7 @@ awk '
     n = split($0, cell, "|")
     folder = cell[2]; gsub(/[` ]/, "", folder); sub(/^src\//, "", folder); sub(/\/$/, "", folder)
     uses = cell[n - 1]; gsub(/[` ]/, "", uses)
-    if (uses == "everythingabove") uses = above
+    sub(/everythingabove/, above, uses)
     above = above (above == "" ? "" : ",") folder
     allowed[folder] = folder
     for (i = split(uses, use, ","); i > 0; i--)
