@@ -147,8 +147,11 @@ typedef struct ingot_named_output {
  * tensors of the outputs are what they were. */
 INGOT_EXPORT ingot_status ingot_session_run_named(ingot_session* session, const ingot_named_tensor* inputs, size_t input_count,
                                                   ingot_named_output* outputs, size_t output_count);
-/* The outputs are copied into memory of the caller, whose sizes and element types must be those
- * of the results. */
+/* The outputs are in memory of the caller, whose sizes and element types must be those of the
+ * results. The run writes them there itself, without a copy, where a tensor has the strides of the
+ * result (row-major, of nearly every program), begins at a multiple of 64 bytes, and overlaps no
+ * input and no other output; else, and by models that have no ingot_container_run_into, they are
+ * copied. A run that fails may have written there. */
 INGOT_EXPORT ingot_status ingot_session_run_into(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
                                                  DLTensor* const* outputs, size_t output_count);
 

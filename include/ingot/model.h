@@ -172,6 +172,18 @@ INGOT_EXPORT AOTIRuntimeError ingot_tensor_delete(AtenTensorHandle tensor);
 /* True where the tensors are the library's own. */
 INGOT_EXPORT bool ingot_tensor_is_own(void);
 
+/* ---- runs into the caller's memory */
+
+/* As ingot_container_run_entry. `places` has memory of the caller for each output, with sizes and
+ * strides; null data: none. Output k is written there, and its handle is over it, if it has that
+ * dtype, these sizes and these strides, the first element is at a multiple of 64 bytes, and nothing
+ * of it is also an input's or another place's: else it is in new memory. A run that fails may have
+ * written there. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_run_into(AOTInductorModelContainerHandle container, size_t entry,
+                                                       AtenTensorHandle* inputs, size_t input_count,
+                                                       const ingot_tensor_info* places, AtenTensorHandle* outputs,
+                                                       size_t output_count, AOTInductorStreamHandle stream);
+
 /* ---- what a run of an entry point would be, without it */
 
 /* The values that inputs give to the symbols: `values` has room for all of them, and the first

@@ -15,13 +15,14 @@ using namespace ingot;
 
 namespace {
 
-Handles run(const ingot_session& s, const DLTensor* const* inputs, std::size_t input_count, std::size_t output_count) {
+Handles run(const ingot_session& s, const DLTensor* const* inputs, std::size_t input_count, std::size_t output_count,
+            const SessionRunOptions& options = {}) {
   const std::size_t returns = s.output_names.size();
   INGOT_REQUIRE(output_count == returns, "expected room for ", returns, " outputs, found ", output_count);
   require_inputs(s, inputs, input_count);
   Handles given(s.library(), input_count);
   for (std::size_t k = 0; k < input_count; k++) given.add(handle_over(s.library(), inputs[k], input_text(s, k)));
-  return s.session.run(std::move(given));
+  return s.session.run(std::move(given), options);
 }
 
 // The results as tensors of the caller; null where the model returns none.
@@ -99,8 +100,14 @@ ingot_status ingot_session_run_into(ingot_session* s, const DLTensor* const* inp
                                     size_t output_count) {
   return guarded([&] {
     INGOT_REQUIRE(output_count == 0 || outputs != nullptr, "the array of outputs is null");
-    const Handles results = run(checked(s), inputs, input_count, output_count);
-    for (std::size_t k = 0; k < results.size(); k++)
-      copy_into(describe(container_of(s), results[k]), outputs[k], text("output ", k));
+    std::vector<ResultPlace> places;
+    std::vector<ingot_tensor_info> infos;
+    places.reserve(output_count);
+    for (std::size_t k = 0; k < output_count; k++) infos.push_back(places.emplace_back(outputs[k]).info);
+    const Handles results = run(checked(s), inputs, input_count, output_count, {.places = infos.data()});
+    for (std::size_t k = 0; k < results.size(); k++) {
+      const ingot_tensor_info result = describe(container_of(s), results[k]);
+      if (!infos[k].data || result.data != infos[k].data) copy_into(result, outputs[k], text("output ", k));
+    }
   });
 }

@@ -163,6 +163,17 @@ ingot_tensor_info described(const DLTensor* t, const std::string& what) {
   return {first_element(*t), aoti_code(known_type(*t, what)), t->ndim, t->shape, t->strides};
 }
 
+ResultPlace::ResultPlace(const DLTensor* t) {
+  const bool has_shape = t && t->ndim >= 0 && t->ndim <= kMaxRank && (t->ndim == 0 || t->shape);
+  if (!has_shape || t->device.device_type != kDLCPU || !t->data) return;
+  const auto dtype = dtype_of_dlpack(t->dtype);
+  if (!dtype || std::any_of(t->shape, t->shape + t->ndim, [](int64_t n) { return n < 0; })) return;
+  if (t->strides && std::any_of(t->strides, t->strides + t->ndim, [](int64_t n) { return n < 0; })) return;
+  if (!is_countable(*t, size_of(*dtype))) return;
+  if (!t->strides) dense = dense_strides(t->shape, t->ndim);
+  info = {first_element(*t), aoti_code(*dtype), t->ndim, t->shape, t->strides ? t->strides : dense.data()};
+}
+
 DLManagedTensorVersioned* managed_tensor(std::shared_ptr<const ModelLibrary> library, AtenTensorHandle handle) {
   auto owner = std::make_unique<Owner>();
   owner->library = std::move(library);

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "host/library.hpp"
 #include "ingot/dlpack.h"
@@ -13,6 +14,12 @@ namespace ingot {
 AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, const std::string& what);
 // The same as a description, of a tensor that may have no elements yet: its data is null then.
 ingot_tensor_info described(const DLTensor* t, const std::string& what);
+// Memory of the caller for a result; without data where no result could lie there.
+struct ResultPlace {
+  explicit ResultPlace(const DLTensor* t);
+  ingot_tensor_info info{};
+  std::vector<int64_t> dense;  // its strides where the tensor does not say any
+};
 // The tensor of a handle, which it takes over, as DLPack has it.
 DLManagedTensorVersioned* managed_tensor(std::shared_ptr<const ModelLibrary> library, AtenTensorHandle handle);
 // A copy of the elements of a tensor in new memory, dense and row-major.

@@ -33,7 +33,7 @@ namespace ingot {
   X(ingot_model_find_entry) X(ingot_entry_input) X(ingot_entry_output) X(ingot_entry_symbol) X(ingot_entry_guard)       \
   X(ingot_container_run_entry) X(ingot_model_set_weights_file) X(ingot_model_constant_sizes)                  \
   X(ingot_entry_symbol_values) X(ingot_print_errors) X(ingot_model_set_log)         \
-  X(ingot_container_set_pool) X(ingot_container_memory)
+  X(ingot_container_set_pool) X(ingot_container_memory) X(ingot_container_run_into)
 
 // What only Ingot's own libraries have: all of them or none.
 #define INGOT_OWN_MODEL_FUNCTIONS(X)                                                                                    \

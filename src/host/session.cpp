@@ -70,7 +70,10 @@ Handles Session::run(Handles inputs, const SessionRunOptions& options, CallSite 
   std::vector<AtenTensorHandle> given = inputs.take_all();  // stolen, also by a run that fails
   const AOTInductorStreamHandle stream = options.stream;
   const AOTIProxyExecutorHandle proxy = owner_->proxy();
-  if (entry_ > 0)
+  if (options.places && library().ingot_container_run_into)
+    INGOT_MODEL_CALL(ingot_container_run_into, container_, entry_, given.data(), given.size(), options.places, outputs.data(),
+                     count, stream);
+  else if (entry_ > 0)
     INGOT_MODEL_CALL(ingot_container_run_entry, container_, entry_, given.data(), given.size(), outputs.data(), count, stream);
   else if (options.single_threaded)
     INGOT_MODEL_CALL(AOTInductorModelContainerRunSingleThreaded, container_, given.data(), given.size(), outputs.data(), count,

@@ -15,6 +15,8 @@ namespace ingot {
 
 struct SessionRunOptions {
   AOTInductorStreamHandle stream = nullptr;  // null on the CPU
+  // Memory of the caller for each output, as ingot_container_run_into, of a library that has it.
+  const ingot_tensor_info* places = nullptr;
   bool single_threaded = false;  // without locks, the first entry point alone: no other call of the container is under way
 };
 

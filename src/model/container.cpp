@@ -156,7 +156,7 @@ bool Container::fold_active_and_stay(void* stream) {
 }
 
 bool Container::run(size_t entry, const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
-                    size_t output_count, void* stream) {
+                    size_t output_count, void* stream, const ingot_tensor_info* places) {
   if (!check_counts(entry, inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   gate_.enter();
@@ -165,7 +165,7 @@ bool Container::run(size_t entry, const AtenTensorHandle* inputs, size_t input_c
   if (uses_written) written_.lock();
   Model& model = take_model();
   const bool is_well = (!uses_written || written_stream_.change(engine_.device, stream)) &&
-                       model.run(engine_, entry, buffer(false), inputs, outputs, stream);
+                       model.run(engine_, entry, buffer(false), inputs, outputs, stream, places);
   give_back(model);
   if (uses_written) written_.unlock();
   gate_.leave();

@@ -37,9 +37,9 @@ class Container {
   bool uses_library_weights() const { return uses_library_weights_; }
 
   // Runs the entry of that place among the program's, on a stream of its device. The input handles
-  // stay the caller's, the output handles become it (null after a failure).
+  // stay the caller's, the output handles become it (null after a failure). `places` as Model::run.
   bool run(size_t entry, const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count,
-           void* stream);
+           void* stream, const ingot_tensor_info* places = nullptr);
   // The first one, without locks.
   bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count,
                            void* stream);

@@ -231,6 +231,12 @@ bool Inputs::lay_out(Run& run) {
   return true;
 }
 
+bool Inputs::overlap_with(const ingot_view& view) const {
+  for (uint32_t k = 0; k < entry_->input_count; k++)
+    if (overlap(views_[k], element_size(views_[k].dtype), view, element_size(view.dtype))) return true;
+  return false;
+}
+
 void Inputs::write_back() {
   const int64_t* sizes = expected_.data();
   for (uint32_t k = 0; k < entry_->input_count; k++) {

@@ -29,6 +29,9 @@ class Inputs {
   bool lay_out(Run& run);
   void* const* elements() const { return elements_.data(); }
 
+  // Do the elements of any input have a byte in common with those of `view`, whose dtype is set?
+  bool overlap_with(const ingot_view& view) const;
+
   // Brings what the run wrote into copies back to the tensors.
   void write_back();
 

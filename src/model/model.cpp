@@ -13,6 +13,10 @@ const ingot_program& program = ingot_the_program;
 // What a tensor without elements has for an address: generated code takes null for a failure.
 alignas(kAlignment) char nothing[kAlignment];
 
+ingot_view view_of(const ingot_tensor_info& t) {
+  return {.data = t.data, .sizes = t.sizes, .strides = t.strides, .rank = t.rank, .dtype = t.dtype};
+}
+
 }  // namespace
 
 bool Engine::make(int32_t device_index) {
@@ -47,13 +51,14 @@ Model::~Model() {
 }
 
 bool Model::run(Engine& engine, size_t place, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
-                AtenTensorHandle* outputs, void* stream) {
+                AtenTensorHandle* outputs, void* stream, const ingot_tensor_info* places) {
   const ingot_entry& entry = program.entries[place];
   const ingot_code& code = entry.codes[engine.level];
   EntryMemory& memory = *entries_[place];
   for (uint32_t k = 0; k < entry.output_count; k++) outputs[k] = nullptr;
   if (!stream_.change(engine.device, stream)) return false;
   Run run(engine, *this, place, constants, stream);
+  run.places = places;
   const bool checks = engine.checks_inputs.load(std::memory_order_relaxed);
   if (!memory.inputs.bind(inputs, memory.symbols.data(), checks) || !memory.inputs.lay_out(run)) return false;
   run.inputs = memory.inputs.elements();
@@ -167,6 +172,27 @@ void* Run::allocate_until_end(uint64_t bytes) {
   return allocation->on_device = engine.device.allocate(bytes, stream);
 }
 
+// The tensor of output k over the caller's memory; null where that does not suit.
+AtenTensorHandle Run::output_in_place(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides) const {
+  const ingot_tensor_info& place = places[k];
+  const int32_t dtype = entry.outputs[k].dtype;
+  if (!place.data || !engine.device.is_cpu() || reinterpret_cast<uintptr_t>(place.data) % kAlignment != 0) return nullptr;
+  if (place.dtype != dtype || place.rank != rank || element_count(rank, sizes) == 0) return nullptr;
+  if (rank > 0 && memcmp(place.sizes, sizes, static_cast<size_t>(rank) * sizeof *sizes) != 0) return nullptr;
+  if (!same_places(rank, sizes, strides, place.strides)) return nullptr;
+  // What overlaps it would be overwritten before it is read, or the other way round.
+  if (memory.inputs.overlap_with(view_of(place))) return nullptr;
+  for (uint32_t other = 0; other < entry.output_count; other++) {
+    const ingot_tensor_info& next = places[other];
+    if (other == static_cast<uint32_t>(k) || !next.data) continue;
+    if (overlap(view_of(place), element_size(dtype), view_of(next), element_size(next.dtype))) return nullptr;
+  }
+  const Host& h = host();
+  AtenTensorHandle tensor = nullptr;
+  const AOTITorchError error = h.create_tensor_from_blob(place.data, rank, sizes, strides, 0, h.dtypes[dtype], h.cpu, 0, &tensor);
+  return error == 0 ? tensor : nullptr;
+}
+
 void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides) {
   const Host& h = host();
   if (k < 0 || static_cast<uint32_t>(k) >= entry.output_count || memory.outputs[k]) {
@@ -174,8 +200,12 @@ void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64
     return nullptr;
   }
   const ingot_output& output = entry.outputs[k];
-  AtenTensorHandle tensor = nullptr;
+  AtenTensorHandle tensor = places ? output_in_place(k, rank, sizes, strides) : nullptr;
   void* data = nullptr;
+  if (tensor) {
+    memory.outputs[k] = tensor;
+    return places[k].data;
+  }
   if (h.empty_strided(rank, sizes, strides, h.dtypes[output.dtype], engine.device.host_code(), engine.device.index, &tensor) !=
       0) {
     if (!h.is_own) INGOT_FAIL_FOR_HOST("aoti_torch_empty_strided");  // ours has said why

@@ -27,9 +27,10 @@ class Model {
   bool make(const Device& device);
 
   // Runs the entry of that place among the program's, on the stream. The input handles stay the
-  // caller's, the output handles become it (null after a failure). The buffer is folded.
+  // caller's, the output handles become it (null after a failure). The buffer is folded. `places`:
+  // memory of the caller for each output, as ingot_container_run_into; may be null.
   bool run(Engine& engine, size_t entry, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
-           AtenTensorHandle* outputs, void* stream);
+           AtenTensorHandle* outputs, void* stream, const ingot_tensor_info* places = nullptr);
 
   // Computes the folded constants from the others, all of which the buffer must have, unless they
   // are there already; its state is then FOLDED. `weights`: the container's.
@@ -64,10 +65,13 @@ struct Run : ingot_frame {
   const ingot_entry& entry;
   EntryMemory& memory;
   ThreadsOfRun threads;
+  const ingot_tensor_info* places = nullptr;  // of the outputs; null: none
   bool folds = false;
   bool has_failed = false;
 
  private:
+  AtenTensorHandle output_in_place(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides) const;
+
   struct Allocation;
   Allocation* allocations_ = nullptr;
 };

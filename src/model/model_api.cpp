@@ -165,6 +165,13 @@ AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContainerHandle conta
   return with(container, [&](Container& c) { return c.run(entry, inputs, input_count, outputs, output_count, stream); });
 }
 
+AOTIRuntimeError ingot_container_run_into(AOTInductorModelContainerHandle container, size_t entry, AtenTensorHandle* inputs,
+                                          size_t input_count, const ingot_tensor_info* places, AtenTensorHandle* outputs,
+                                          size_t output_count, AOTInductorStreamHandle stream) {
+  const Taken taken(inputs, input_count);
+  return with(container, [&](Container& c) { return c.run(entry, inputs, input_count, outputs, output_count, stream, places); });
+}
+
 AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count) {
   return with(container, [&](Container& c) { return c.engine().threads.set_count(count); });
 }
