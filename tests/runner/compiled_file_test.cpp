@@ -28,15 +28,14 @@ class CompiledFile : public RunnerTest {
     return note && is_whole(library, *note);
   }
 
-  // Random bits of the file, and all bits of those places that a reader looks at first.
+  // Random bits of the file, and one of each byte that a reader looks at first.
   static void expect_flips_refused(const std::string& file, const std::vector<std::size_t>& places,
                                    bool (*accepts)(std::string_view)) {
     ASSERT_TRUE(accepts(file));
     std::mt19937_64 random(21);
     std::vector<std::size_t> bits;
     for (int k = 0; k < kFlips; k++) bits.push_back(random() % (file.size() * 8));
-    for (const std::size_t byte : places)
-      for (std::size_t bit = 0; bit < 8; bit++) bits.push_back(byte * 8 + bit);
+    for (const std::size_t byte : places) bits.push_back(byte * 8 + random() % 8);
     std::string damaged = file;
     for (const std::size_t bit : bits) {
       const auto mask = static_cast<char>(1 << bit % 8);
