@@ -84,7 +84,7 @@ TensorList ModelContainerRunner::boxed_run(TensorList&& inputs, AOTInductorStrea
 }
 
 TensorList ModelContainerRunner::run_owned(Handles inputs, AOTInductorStreamHandle stream) {
-  const Handles outputs = session_.run(std::move(inputs), {stream, run_single_threaded_});
+  const Handles outputs = session_.run(std::move(inputs), {.stream = stream, .single_threaded = run_single_threaded_});
   TensorList results;
   for (std::size_t k = 0; k < outputs.size(); k++) results.push_back(outputs[k] ? outputs[k]->tensor : Tensor());
   return results;
