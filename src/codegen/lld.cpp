@@ -11,9 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -40,8 +38,6 @@ void forget_last_link() {
   ElfSym::globalOffsetTable = ElfSym::relaIpltStart = ElfSym::relaIpltEnd = ElfSym::tlsModuleBase = nullptr;
 }
 
-namespace fs = std::filesystem;
-
 // lld gives up on some errors by leaving through Process::Exit, which ends this process unless
 // crash recovery is on.
 class CrashRecovery {
@@ -64,20 +60,6 @@ class SignalStack {
  private:
   stack_t before_{};
 };
-
-// Where the files lie that are linked into models: beside the program, where it is installed, where
-// a program that is somewhere else says.
-std::vector<fs::path> support_folders() {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    folders.push_back(program.parent_path() / "lib");
-    folders.push_back(program.parent_path().parent_path() / "lib" / "ingot");
-  }
-  if (const char* folder = std::getenv("INGOT_LIB_DIR"); folder && *folder) folders.emplace_back(folder);
-  return folders;
-}
 
 }  // namespace
 
@@ -139,19 +121,6 @@ std::string run_lld(const std::vector<std::string>& arguments) {
   if (errors.empty() && result.retCode == 128 + SIGBUS) return text(std::strerror(ENOSPC), ", or the disk failed");
   while (!errors.empty() && errors.back() == '\n') errors.pop_back();
   return errors.empty() ? text("the linker failed with status ", result.retCode) : errors;
-}
-
-std::string support_file(const std::string& name) {
-  std::string tried;
-  for (const fs::path& folder : support_folders()) {
-    const fs::path path = folder / name;
-    std::error_code error;
-    if (fs::is_regular_file(path, error)) return path.string();
-    tried += "\n  " + path.string();
-  }
-  throw_user_error(text("this installation of Ingot lacks ", name,
-                        " (`make build` makes it, for both architectures; INGOT_LIB_DIR may say where it is); looked for",
-                        tried));
 }
 
 }  // namespace ingot

@@ -41,7 +41,4 @@ class FileBeside {
 // name.
 std::string run_lld(const std::vector<std::string>& arguments);
 
-// The path of a file that models are linked with. User error if this installation has none such.
-std::string support_file(const std::string& name);
-
 }  // namespace ingot

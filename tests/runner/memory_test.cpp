@@ -10,7 +10,7 @@
 #include "ingot/nn.hpp"
 #include "runner_fixture.hpp"
 #include "support/sanitized.hpp"
-#include "tensor/dlpack.hpp"
+#include "ingot/dlpack.hpp"
 
 namespace ingot {
 namespace {
