@@ -9,6 +9,7 @@
 #include <ingot/threads.hpp>
 
 #include <cctype>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>

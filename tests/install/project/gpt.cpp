@@ -6,6 +6,7 @@
 #include <ingot/nn.hpp>
 #include <ingot/optim.hpp>
 
+#include <cstdint>
 #include <cstdio>
 
 #include "parts.hpp"
