@@ -35,7 +35,7 @@ planted() {
   refused "$3" "$runtime" "$work/model.so" --include "$work/include"
 }
 planted ingot.h 's/(  int32_t rank;.*\n)(  const char\* const\* sizes;.*\n)/$2$1/' '+    byte 24, 4 long: int32_t rank'
-planted ingot.h 's/  int32_t models;/  int64_t models;/' '-  ingot_options: 32 bytes'
+planted ingot.h 's/  int32_t models;/  int64_t models;/' '-  ingot_options: 40 bytes'
 planted ingot.h 's/int32_t threads\);/uint32_t threads);/' '-  ingot_status ingot_session_set_threads(ingot_session*, int32_t)'
 planted ingot.h 's/INGOT_INTERNAL = 2/INGOT_INTERNAL = 3/' '+    INGOT_INTERNAL = 3'
 planted ingot.h 's/INGOT_EXPORT ingot_status ingot_session_swap.*\n//' '-  ingot_status ingot_session_swap(ingot_session*)'

@@ -135,10 +135,12 @@ TEST_F(SessionMemory, UpdatesLeaveNothingBehind) {
     ASSERT_EQ(ingot_session_free_inactive(s), INGOT_OK);
   }
   given->deleter(given);
-  EXPECT_EQ(bytes(s, INGOT_MEMORY_CONSTANTS), info.bytes) << "one weight; the others are the library's";
+  // Those of a function are of the kind that an update which leaves them out copies (I058).
+  EXPECT_GE(bytes(s, INGOT_MEMORY_CONSTANTS), kWeights);
+  EXPECT_LT(bytes(s, INGOT_MEMORY_CONSTANTS), kWeights + info.bytes) << "once";
   EXPECT_GE(bytes(s, INGOT_MEMORY_FOLDED), kWeights);
   EXPECT_EQ(bytes(s, INGOT_MEMORY_SHARED), 0u);
-  EXPECT_LT(private_bytes(), before + info.bytes + kWeights / 4 + kSlack);
+  EXPECT_LT(private_bytes(), before + kWeights + kWeights / 4 + kSlack);
 }
 
 TEST_F(SessionMemory, AModelOfAnotherCompilerDoesNotSay) {

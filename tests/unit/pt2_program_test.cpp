@@ -121,11 +121,8 @@ TEST(Pt2Program, P043_Unions) {
 }
 
 TEST(Pt2Program, P044_P080_P081_P082_Enums) {
-  const auto number = [](int64_t n, auto f) {
-    const JsonDocument d(std::to_string(n), "enum");
-    return f(d.root());
-  };
-  const auto type_of = [](const Json& j) { return dtype_of(j); };
+  const auto number = [](int64_t n, auto f) { return f(JsonDocument(std::to_string(n), "enum").root()); };
+  DType (&type_of)(const Json&) = dtype_of;
   const std::pair<int, DType> types[] = {{1, DType::u8},   {2, DType::i8},        {3, DType::i16},    {4, DType::i32},
                                          {5, DType::i64},  {6, DType::f16},       {7, DType::f32},    {8, DType::f64},
                                          {10, DType::c64}, {11, DType::c128},     {12, DType::b8},    {13, DType::bf16},
