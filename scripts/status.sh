@@ -28,11 +28,11 @@ check_gradients() { "$ingot" check --suite "$golden/$1" -j "$(nproc)" --verbose 
 for set in ops train; do check_gradients $set; done
 golden_row() { echo "| $2 | $(tail -n 1 "$results/$1") |"; }  # SET WHAT
 not_passed() {  # SET: a bullet for every case that did not pass
-  sed -nE "s#^(FAILED|skipped)  ([^:]+): (.*)\$#- \\1: $1/\\2: \\3#p" "$results/$1" | sed -E 's# \([^()]* s\)$##; s#^(.{220}).*#\1…#'
+  sed -nE "s#^(FAILED|skipped)  ([^:]+): (.*)\$#- \\1: $1/\\2: \\3#p" "$results/$1" | sed -E 's# \([0-9.]+ (s|ms|µs)\)$##; s#^(.{220}).*#\1…#'
 }
 # Cases of which a part was compared, by the reason.
 in_part() {  # SET
-  sed -nE 's#^passed  ([^:]+): largest difference .* of it; (.*) \([^()]* s\)$#\2\t\1#p' "$results/$1" | sort |
+  sed -nE 's#^passed  ([^:]+): largest difference .* of it; (.*) \([0-9.]+ (s|ms|µs)\)$#\2\t\1#p' "$results/$1" | sort |
     awk -F'\t' '$1 != reason {if (reason) print line; reason = $1; line = "- " $1 ":"} {line = line " " $2} END {if (reason) print line}'
 }
 
