@@ -230,11 +230,18 @@ bool ConstantBuffer::begin_as(uint32_t k, ConstantBuffer& other) {
       return true;
     }
   }
+  // Somebody has a tensor over it, and may write it.
+  for (uint32_t given = 0; given < stored_constant_count(); given++)
+    if (owner_of(given) == owner && other.tensors_[given]) return copy_constant(k, other);
   weights_ = other.weights_;
   const ingot_constant& c = constant(owner);
   place(owner, static_cast<char*>(other.elements_[owner]) - c.storage_offset * element_size(c.dtype), where);
   now_present(k);
   return true;
+}
+
+bool ConstantBuffer::is_in_place_of(uint32_t k, const ConstantBuffer& other) const {
+  return elements_[k] && elements_[k] == other.elements_[k] && places_[owner_of(k)] == Place::library;
 }
 
 bool ConstantBuffer::copy_view(uint32_t k, const void* data, const int64_t* strides, int32_t way) {

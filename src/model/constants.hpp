@@ -57,6 +57,8 @@ class ConstantBuffer {
   // The value that another buffer has, whatever becomes of that one: in the same place where nobody
   // will change it there but the user, else copied.
   bool begin_as(uint32_t k, ConstantBuffer& other);
+  // Whether it is where the other buffer has it, by begin_as, and not in memory of the user.
+  bool is_in_place_of(uint32_t k, const ConstantBuffer& other) const;
   void refer_to(uint32_t k, AtenTensorHandle tensor);  // takes the handle; laid out as compiled
   // The tensor of constant k, which is this buffer's; null where it has no value, or after a
   // failure.

@@ -265,12 +265,19 @@ bool Container::update_from_blob(const uint8_t* blob) {
   return true;
 }
 
+// A tensor may be written by whoever is given it: what both sets have in one place, they have twice
+// from then on. With the lock on updates.
+bool Container::separate(uint32_t k) {
+  return !buffer(true).is_in_place_of(k, buffer(false)) || buffer(true).copy_constant(k, buffer(false));
+}
+
 bool Container::extract(ConstantMap map, bool use_inactive) {
   const Inside inside(gate_, false);
   const Lock lock(updates_);
   ConstantBuffer& source = buffer(use_inactive);
   for (uint32_t k = 0; k < stored_constant_count(); k++) {
     if (!source.has(k)) continue;
+    if (!separate(k)) return false;
     const AtenTensorHandle tensor = source.tensor(k);
     if (!tensor || !map.set(program.constants[k].fqn, tensor)) return false;
   }
@@ -284,7 +291,7 @@ bool Container::extract_one(const char* name, bool use_inactive, AtenTensorHandl
   if (k < 0 || k >= stored_constant_count()) return fail("there is no constant '%s', or it is a folded one", name);
   ConstantBuffer& source = buffer(use_inactive);
   if (!source.has(static_cast<uint32_t>(k))) return fail("constant '%s' has no value in that buffer", name);
-  *result = source.tensor(static_cast<uint32_t>(k));
+  *result = separate(static_cast<uint32_t>(k)) ? source.tensor(static_cast<uint32_t>(k)) : nullptr;
   return *result != nullptr;
 }
 

@@ -58,6 +58,7 @@ class Container {
   Engine& engine() { return engine_; }
 
  private:
+  bool separate(uint32_t k);
   bool is_idle();
   bool fail_after_fork();
   ConstantBuffer& buffer(bool inactive) { return buffers_[inactive ? 1 - active_ : active_]; }

@@ -167,6 +167,34 @@ TEST_F(Memory, I058_TheInactiveSetBeginsAsTheActiveOne) {
   EXPECT_EQ(run_affine(container, x).y, later.affine(x));
 }
 
+// A tensor of either set is written without the other's notice, whenever it was taken.
+TEST_F(Memory, I050_I058_WhatIsExtractedOfASetIsItsOwn) {
+  for (const bool of_inactive : {false, true})
+    for (const bool before_the_update : {false, true}) {
+      if (of_inactive && before_the_update) continue;  // it has none then
+      const Container container(library);
+      ConstantsByName map;
+      const auto extract = [&] {
+        const auto call = library_call(library, AOTInductorModelContainerExtractConstantsMap);
+        ASSERT_EQ(call(container, handle_of(map), of_inactive), 0);
+      };
+      if (before_the_update) extract();
+      AffineWeights weights;
+      weights.b = Floats(8, 1000);
+      update(container, {{"p_layer_bias", tensor_over(weights.b, {8})}}, true);
+      if (!before_the_update) extract();
+      float& written = static_cast<float*>(tensor_of(map.at("layer.weight"))->data())[0];
+      written += 100;
+      if (of_inactive) {
+        EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
+      } else {
+        swap(container);
+        EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
+      }
+      written -= 100;  // what is embedded all containers of the process have
+    }
+}
+
 TEST_F(Memory, I058_I061_TheUsersTensorsAreInBothSets) {
   const Container container(library);
   AffineWeights weights = AffineWeights::times(2);
