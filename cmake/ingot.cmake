@@ -65,6 +65,18 @@ function(ingot_precompile target)
   endif()
 endfunction()
 
+# ingot_check_precompiled(): the tests whose precompiled headers others reuse define nothing that
+# those do not: compilers refuse the headers then, though one with a full cache may not notice.
+function(ingot_check_precompiled)
+  get_property(target GLOBAL PROPERTY ingot_first_tests)
+  get_target_property(definitions ${target} COMPILE_DEFINITIONS)
+  list(FILTER definitions EXCLUDE REGEX "^INGOT_TEST_DATA=")
+  if(definitions)
+    message(FATAL_ERROR "${target} defines ${definitions}, and other tests reuse its precompiled headers: "
+                        "define it for the source that needs it (set_source_files_properties)")
+  endif()
+endfunction()
+
 # ingot_test_support([USES lib...]): the library ingot_test_support of tests/support/*.cpp, what
 # tests share.
 function(ingot_test_support)
@@ -125,6 +137,7 @@ function(ingot_tests folder)
   else()
     ingot_precompile(${target} <gtest/gtest.h> <base/error.hpp> <graph/graph.hpp> <ingot/ingot.hpp> <op/call.hpp>)
     set_property(GLOBAL PROPERTY ingot_first_tests ${target})
+    cmake_language(DEFER CALL ingot_check_precompiled)
   endif()
   if(arg_NEEDS)
     add_dependencies(${target} ${arg_NEEDS})
