@@ -1,12 +1,12 @@
 # The kinds of target this project has: libraries, tests, benchmarks.
 
-# ingot_library(NAME [FROM folder] [IN_FOLDERS] [USES lib...] [HIDES lib...])
+# ingot_library(NAME [FROM folder] [IN_FOLDERS] [USES lib...] [HIDES lib...] [ALONE pattern...])
 # The static library ingot_NAME of src/NAME/*.cpp, and of src/NAME/*/*.cpp if its sources lie
 # IN_FOLDERS. USES is seen by whoever uses it, HIDES only by its own sources. FROM: the folder,
-# where it is not called as the library is. A folder with headers alone, or not there yet, becomes
-# an interface library.
+# where it is not called as the library is. The sources PATTERN.cpp are not compiled in batches. A
+# folder with headers alone, or not there yet, becomes an interface library.
 function(ingot_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "IN_FOLDERS" "FROM" "USES;HIDES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "IN_FOLDERS" "FROM" "USES;HIDES;ALONE")
   set(target ingot_${name})
   if(NOT arg_FROM)
     set(arg_FROM ${name})
@@ -18,6 +18,7 @@ function(ingot_library name)
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(sources)
     add_library(${target} STATIC ${sources})
+    ingot_batch(${target} ${PROJECT_SOURCE_DIR}/src/${arg_FROM}/ .cpp ${arg_ALONE})
     target_link_libraries(${target} PUBLIC ${arg_USES} PRIVATE ${arg_HIDES})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${INGOT_INCLUDE})
     if(TARGET ingot_generated)
@@ -85,6 +86,7 @@ function(ingot_test_support)
   list(FILTER sources EXCLUDE REGEX verify_in_tests)  # the programs' own
   if(sources)
     add_library(ingot_test_support STATIC ${sources})
+    ingot_batch(ingot_test_support ${PROJECT_SOURCE_DIR}/tests/support/ .cpp)
     target_include_directories(ingot_test_support PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_link_libraries(ingot_test_support PUBLIC ${arg_USES})
     ingot_optimize(test_support ${INGOT_LIGHT})
@@ -93,17 +95,22 @@ function(ingot_test_support)
   endif()
 endfunction()
 
-# ingot_batch(TARGET): eight sources are compiled as one, which takes half the time: what they share
-# of templates is compiled once. Names in their anonymous namespaces must differ then; a source
-# whose names do not is left ALONE. Not in the preset debug.
-function(ingot_batch target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALONE")
+# ingot_batch(TARGET PREFIX SUFFIX [PATTERN...]): eight sources are compiled as one, which takes
+# half the time: what they share of templates is compiled once. Names in their anonymous namespaces
+# must differ then; the sources PREFIX PATTERN SUFFIX, whose names do not, or of which one is enough
+# for a compiler, are left alone. Not in the preset debug.
+function(ingot_batch target prefix suffix)
   if(NOT INGOT_PRECOMPILE)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  if(arg_ALONE)
-    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # a batch takes its sources for headers
+  endif()
+  if(ARGN)
+    list(TRANSFORM ARGN REPLACE "(.+)" "${prefix}\\1${suffix}")
+    file(GLOB alone CONFIGURE_DEPENDS ${ARGN})
+    set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
 
@@ -125,12 +132,7 @@ function(ingot_tests folder)
   # What is tested was compiled in src/: the tests themselves are read once, and worth little of a
   # compiler's time.
   target_compile_options(${target} PRIVATE -O0)
-  set(alone "")
-  if(arg_ALONE)
-    list(TRANSFORM arg_ALONE REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/${folder}/\\1_test.cpp")
-    file(GLOB alone CONFIGURE_DEPENDS ${arg_ALONE})
-  endif()
-  ingot_batch(${target} ALONE ${alone})
+  ingot_batch(${target} ${PROJECT_SOURCE_DIR}/tests/${folder}/ _test.cpp ${arg_ALONE})
   get_property(first GLOBAL PROPERTY ingot_first_tests)
   if(first)
     ingot_precompile(${target} AS ${first})

@@ -14,7 +14,7 @@
 namespace ingot {
 namespace {
 
-std::atomic<int> calls;
+std::atomic<int> bumps;
 
 // The elements of a tensor of float32 of at most two dims, wherever they lie.
 template <class F>
@@ -29,7 +29,7 @@ void no_results(const Call&, Outputs&) {}
 void like_first(const Call& c, Outputs& o) { o.add(c.tensor(0).sizes(), c.tensor(0).dtype()); }
 
 void bump_kernel(const Call& c, std::span<const Tensor>) {
-  calls++;
+  bumps++;
   const std::vector<double> by = c.tensor(1).to_vector<double>();
   each(c.tensor(0), [&](float& x, int64_t i) {
     x += static_cast<float>(by[static_cast<std::size_t>(i) % by.size()] * static_cast<double>(c[2].to_int64()));
@@ -67,7 +67,7 @@ void lists_kernel(const Call& c, std::span<const Tensor> r) {
 void lists_meta(const Call& c, Outputs& o) {
   for (int64_t k = 0; k < c[1].to_int64(); k++) like_first(c, o);
 }
-void refuse_kernel(const Call& c, std::span<const Tensor>) {
+void refuse_negative_kernel(const Call& c, std::span<const Tensor>) {
   each(c.tensor(0), [](float& x, int64_t) { INGOT_REQUIRE(x >= 0, "no element may be negative"); });
 }
 
@@ -79,7 +79,7 @@ constinit const OpDef kWriting[] = {
     {.schema = "outwrites::many(Tensor(a!)[] xs, Tensor(b!)? o, Tensor like) -> Tensor",
      .meta = many_meta,
      .kernel = many_kernel},
-    {.schema = "outwrites::refuse(Tensor(a!) x) -> ()", .meta = no_results, .kernel = refuse_kernel},
+    {.schema = "outwrites::refuse(Tensor(a!) x) -> ()", .meta = no_results, .kernel = refuse_negative_kernel},
 };
 
 class OutsideWrite : public CompiledModel {
@@ -325,10 +325,10 @@ TEST_F(OutsideWrite, RunsOnceARun) {
     return TensorList{in[0] + 1};
   };
   ModelContainerRunner model(aot_compile(f, {ones({3}), ones({3})}, path("f.so")));
-  calls = 0;
+  bumps = 0;
   for (int k = 1; k < 4; k++) {
     model.run({ones({3}), ones({3})});
-    EXPECT_EQ(calls, k);
+    EXPECT_EQ(bumps, k);
   }
 }
 

@@ -42,8 +42,6 @@ int Draft::broadcasts_with(int self) {
 
 namespace {
 
-Made none() { return std::nullopt; }
-
 Made unary(Draft& d) {
   static constexpr const char* kOps[] = {"sin",     "cos",      "tanh", "sigmoid",    "exp",   "erf",          "gelu",
                                          "silu",    "softplus", "atan", "asinh",      "expm1", "square",       "rsqrt",

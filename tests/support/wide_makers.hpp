@@ -58,6 +58,7 @@ const Family& random_family(Draft& d);
 
 // ---- makers that stand in files of their own
 using Made = std::optional<Step>;
+inline Made none() { return std::nullopt; }
 Made move_by_view(Draft& d);
 Made move_by_copy(Draft& d);
 Made index_read(Draft& d);

@@ -10,8 +10,6 @@
 namespace ingot::testing {
 namespace {
 
-Made none() { return std::nullopt; }
-
 // A vector of n numbers of the type, or -1.
 int vector_of(Draft& d, DType t, const Int& n) {
   return d.any([&](const Tensor& v, int) { return v.dim() == 1 && v.dtype() == t && v.size(0) == n; });

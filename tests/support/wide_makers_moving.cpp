@@ -6,8 +6,6 @@
 namespace ingot::testing {
 namespace {
 
-Made none() { return std::nullopt; }
-
 int same_as(Draft& d, int self) {
   const int k =
       d.any([&](const Tensor& t, int) { return t.dtype() == d.at(self).dtype() && t.sizes().same(d.at(self).sizes()); });

@@ -39,7 +39,7 @@ AOTITorchError torch_parse_device_string(const char* device_string, uint32_t* ou
 }
 
 namespace {
-thread_local uint32_t part = 0;  // of the parallel loop that this thread is in
+thread_local uint32_t loop_part = 0;  // of the parallel loop that this thread is in
 }
 
 // As many parts as threads, so that each has a number below that of the threads.
@@ -51,17 +51,17 @@ AOTITorchError torch_parallel_for(int64_t begin, int64_t end, int64_t grain_size
         std::min<int64_t>(num_threads(), (end - begin + std::max<int64_t>(grain_size, 1) - 1) / std::max<int64_t>(grain_size, 1));
     const int64_t each = (end - begin + parts - 1) / parts;
     parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
-      const uint32_t before = part;
+      const uint32_t before = loop_part;
       for (int64_t k = first; k < last; k++) {
-        part = static_cast<uint32_t>(k);
+        loop_part = static_cast<uint32_t>(k);
         if (const int64_t from = begin + k * each; from < end) func(from, std::min(from + each, end), ctx);
       }
-      part = before;
+      loop_part = before;
     });
   });
 }
 AOTITorchError torch_get_thread_idx(uint32_t* out_thread_idx) {
-  return as_status([&] { *out_thread_idx = part; });
+  return as_status([&] { *out_thread_idx = loop_part; });
 }
 AOTITorchError torch_get_num_threads(uint32_t* out_num_threads) {
   return as_status([&] { *out_num_threads = static_cast<uint32_t>(num_threads()); });

@@ -16,5 +16,7 @@ inline Tensor times_conjugate(const Tensor& t, const Value& factor) {
   if (factor.is_int() ? factor.to_int().same(1) : factor.is_float() && factor.to_float().same(1.0)) return t;
   return aten<"mul.Tensor">(t, factor);
 }
+// The sum of terms of which either may be none.
+inline Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 
 }  // namespace ingot

@@ -202,7 +202,7 @@ void scatter_windows(const Call& c, const Tensor& result, const Tensor& source) 
   });
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kConvCompositeOps[] = {
     in_lower_precision(composite(
         "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "
         "SymInt groups=1) -> Tensor",
@@ -289,6 +289,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(conv_composite, kOps)
+INGOT_FAMILY(conv_composite, kConvCompositeOps)
 
 }  // namespace ingot

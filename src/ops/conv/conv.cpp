@@ -417,7 +417,7 @@ Value batch_convolution_backward(const Batching& b) {
   return r;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kConvOps[] = {
     {.schema =
          "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
          "SymInt[] output_padding, SymInt groups) -> Tensor",
@@ -445,6 +445,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(conv, kOps)
+INGOT_FAMILY(conv, kConvOps)
 
 }  // namespace ingot

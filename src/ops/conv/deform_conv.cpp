@@ -275,7 +275,7 @@ Value convolution_body(const Call& c) {
   const Tensor product = aten<"bmm">(d.weights_of_images(), d.matrices(d.columns()));
   return product.view({d.x.size(0), d.weight.size(0), d.offset.size(2), d.offset.size(3)}) + bias;
 }
-Value convolution_backward_body(const Call& c) {
+Value deform_backward_body(const Call& c) {
   const Convolution d(c, 1);
   const Tensor& grad = c.tensor(0);
   const Tensor g = d.matrices(grad.reshape({d.x.size(0), d.weight.size(0), d.offset.size(2) * d.offset.size(3)}));
@@ -291,7 +291,7 @@ Value convolution_backward_body(const Call& c) {
       sampled[1], sampled[2], grad.sum(Shape{0, 2, 3})};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kDeformConvOps[] = {
     {.schema =
          "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt "
          "stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool "
@@ -310,7 +310,7 @@ constexpr OpDef kOps[] = {
          "torchvision::_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, "
          "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt "
          "offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-     .body = convolution_backward_body},
+     .body = deform_backward_body},
     // What the weights read of the image, and its gradients.
     {.schema =
          "ingot::deform_columns(Tensor input, Tensor offset, Tensor mask, SymInt kernel_h, SymInt kernel_w, SymInt stride_h, SymInt "
@@ -338,6 +338,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(deform_conv, kOps)
+INGOT_FAMILY(deform_conv, kDeformConvOps)
 
 }  // namespace ingot

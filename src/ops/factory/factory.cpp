@@ -88,7 +88,7 @@ Value batch_new_empty_strided(const Batching& b) {
   return call(b.op, args);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kFactoryOps[] = {
     uninitialised("aten::empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
                   [](const Call& c, Outputs& o) {
                     take_device(c, o);
@@ -183,6 +183,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(factory, kOps)
+INGOT_FAMILY(factory, kFactoryOps)
 
 }  // namespace ingot

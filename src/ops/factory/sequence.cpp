@@ -273,7 +273,7 @@ void eye_lower(Lowering& l) {
   l.define(0, at, select(at[0] == at[1], Expr(1), Expr(0)));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSequenceOps[] = {
     factory("aten::arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
     factory("aten::arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
     factory("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_meta,
@@ -339,6 +339,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(sequence, kOps)
+INGOT_FAMILY(sequence, kSequenceOps)
 
 }  // namespace ingot

@@ -303,7 +303,7 @@ constexpr OpDef factory(std::string_view schema, Value (*body)(const Call&)) {
 #define MANY_DIMS "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kFftCompositeOps[] = {
     in_float32(composite("aten::fft_fft" ONE_DIM, [](const Call& c) { return complex_1d(c, true); })),
     in_float32(composite("aten::fft_ifft" ONE_DIM, [](const Call& c) { return complex_1d(c, false); })),
     in_float32(composite("aten::fft_rfft" ONE_DIM, [](const Call& c) { return real_1d(c, true); })),
@@ -342,6 +342,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(fft_composite, kOps)
+INGOT_FAMILY(fft_composite, kFftCompositeOps)
 
 }  // namespace ingot

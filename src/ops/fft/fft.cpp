@@ -216,7 +216,7 @@ void c2r_vjp(Vjp& v) {
   v.set(0, g);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kFftOps[] = {
     {.schema = "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
      .meta = c2c_meta,
      .kernel = c2c_kernel,
@@ -236,6 +236,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(fft, kOps)
+INGOT_FAMILY(fft, kFftOps)
 
 }  // namespace ingot

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
@@ -12,8 +13,6 @@
 
 namespace ingot {
 namespace {
-
-constexpr double kLog2 = 0.693147180559945309417;
 
 Value function(const TensorFunction& f) {
   return make_function([f](Args args) {
@@ -90,7 +89,7 @@ FlexResult flex_attention(const Tensor& query, const Tensor& key, const Tensor& 
   const Value none = TensorList();
   const TensorList r = tensors_of(call(op_ref<"higher_order::flex_attention">(),
                                        {query, key, value, score_mod, Values{mask_mod}, scale, Values(), none, none}));
-  return {r[0], r[1] * kLog2, r[2] * kLog2};
+  return {r[0], r[1] * std::numbers::ln2, r[2] * std::numbers::ln2};
 }
 
 }  // namespace ingot

@@ -1,6 +1,7 @@
 #include "ops/higher_order/flex.hpp"
 
 #include <cmath>
+#include <numbers>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -14,7 +15,7 @@
 namespace ingot {
 namespace {
 
-constexpr double kInfinity = HUGE_VAL, kLog2 = 0.693147180559945309417;
+constexpr double kInfinity = HUGE_VAL;
 constexpr DType kIndex = DType::i32;
 
 // Which of its operands a function has one of for each batch, head, query and key: an index each,
@@ -94,7 +95,7 @@ class Flex {
     Tensor g;
     if (of_weights.defined()) g = weights * (of_weights - of_rows);
     if (!of_lse.defined()) return g;
-    const Tensor more = weights * aten<"unsqueeze">(of_lse / kLog2, -1);
+    const Tensor more = weights * aten<"unsqueeze">(of_lse / std::numbers::ln2, -1);
     return g.defined() ? g + more : more;
   }
 
@@ -151,8 +152,8 @@ Value flex_attention(const Call& c) {
   const Values changed = f.mapped_score_mod().function()(f.score_arguments(f.scores()));
   const Tensor scores = f.modified(Flex::one_result(changed, "the score function"), f.mask());
   const Tensor weights = aten<"_safe_softmax">(scores, -1).to(f.dtype);
-  return TensorList{laid_out_like(matmul(weights, f.v), c.tensor(0)), aten<"logsumexp">(scores, Shape{-1}) / kLog2,
-                    aten<"amax">(scores, Shape{-1}) / kLog2};
+  return TensorList{laid_out_like(matmul(weights, f.v), c.tensor(0)), aten<"logsumexp">(scores, Shape{-1}) / std::numbers::ln2,
+                    aten<"amax">(scores, Shape{-1}) / std::numbers::ln2};
 }
 
 void flex_attention_vjp(Vjp& v) {
@@ -207,7 +208,7 @@ Value flex_attention_backward(const Call& c) {
   const Flex f(c.op, c.tensor(0), c.tensor(1), c.tensor(2), c[7], c[9], c[10].to_double(), list_elements(c[12]),
                list_elements(c[13]));
   const Values given = f.score_arguments(f.scores());
-  const Tensor mask = f.mask(), lse = aten<"unsqueeze">(c.tensor(4).to(f.work) * kLog2, -1);
+  const Tensor mask = f.mask(), lse = aten<"unsqueeze">(c.tensor(4).to(f.work) * std::numbers::ln2, -1);
   const Tensor scores = f.modified(Flex::one_result(f.mapped_score_mod().function()(given), "the score function"), mask);
   // Nothing takes part in a row whose logsumexp is -inf.
   const Tensor weights = aten<"where.ScalarOther">(aten<"ne.Scalar">(lse, -kInfinity), (scores - lse).exp(), 0);

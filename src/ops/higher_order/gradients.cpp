@@ -29,7 +29,7 @@ TensorList result_gradients(const Vjp& v, std::size_t from, std::size_t to) {
   for (std::size_t k = from; k < to; k++) l.push_back(v.grad_or_zeros(static_cast<int>(k)));
   return l;
 }
-TensorList tensors_of(const Value& r) { return r.is_tensors() ? r.tensors() : TensorList{}; }
+TensorList tensors_if_any(const Value& r) { return r.is_tensors() ? r.tensors() : TensorList{}; }
 
 // A range of arguments.
 Args part(Args args, std::size_t from, std::size_t count) { return args.subspan(from, count); }
@@ -43,7 +43,7 @@ TensorList call_of_tape(const Op& op, const Values& args) {
   bool batched = false;
   for_each_tensor(Args(args), [&](const Tensor& t) { batched |= (t->layers & layer_bit(Layer::transform)) != 0; });
   const Scoped<Layer> below(state.layer, batched ? state.layer : std::max(state.layer, Layer::autocast));
-  return tensors_of(call(op, args));
+  return tensors_if_any(call(op, args));
 }
 
 Tensor reversed(const Tensor& t) { return aten<"flip">(t, Shape{0}); }
@@ -76,7 +76,7 @@ void map_vjp(Vjp& v) {
     return gradient.function()(in);
   });
   const TensorList g =
-      tensors_of(call(op_ref<"higher_order::map_impl">(), {body, joined({mapped, result_gradients(v, 0, grads)}), others}));
+      tensors_if_any(call(op_ref<"higher_order::map_impl">(), {body, joined({mapped, result_gradients(v, 0, grads)}), others}));
   std::size_t next = 0;
   for (std::size_t k = 0; k < rows; k++)
     if (v.need(1, static_cast<int>(k))) v.set(1, static_cast<int>(k), g.at(next++));
@@ -109,7 +109,7 @@ ScanGradients gradients_of(const ScanCall& s, const TensorList& of_last, const T
     for (std::size_t k = 0; k < n_init; k++) next.push_back(aten<"clone">(a[k].tensor()));
     return next;
   });
-  const TensorList carried_all = tensors_of(call(op_ref<"higher_order::scan">(), {keep, init, xs, others}));
+  const TensorList carried_all = tensors_if_any(call(op_ref<"higher_order::scan">(), {keep, init, xs, others}));
   const TensorList carried(carried_all.begin() + static_cast<std::ptrdiff_t>(n_init), carried_all.end());
 
   std::vector<bool> wanted;  // of what is carried whatever can have a gradient: a step needs those of the steps after it
@@ -148,7 +148,7 @@ ScanGradients gradients_of(const ScanCall& s, const TensorList& of_last, const T
   TensorList start;  // where there is no gradient, zeros of the class of what is carried
   for (std::size_t k = 0; k < n_init; k++) start.push_back(of_last[k].defined() ? of_last[k] : aten<"zeros_like">(init[k]));
   start = joined({start, zeros_like(others)});
-  const TensorList g = tensors_of(call(op_ref<"higher_order::scan">(), {step, start, backwards, others}));
+  const TensorList g = tensors_if_any(call(op_ref<"higher_order::scan">(), {step, start, backwards, others}));
   const auto from = [&](std::size_t first, std::size_t count) {
     const auto begin = g.begin() + static_cast<std::ptrdiff_t>(first);
     return TensorList(begin, begin + static_cast<std::ptrdiff_t>(count));

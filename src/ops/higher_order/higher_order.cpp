@@ -410,7 +410,7 @@ Value batch_while_loop(const Batching& b) {
   return list_value(std::move(results));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kHigherOrderOps[] = {
     {.schema = "higher_order::auto_functionalized(str operator, str[] keywords, ...) -> Any[]",
      .form = Form::higher_order,
      .body = auto_functionalized},
@@ -513,7 +513,7 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(higher_order, kOps)
+INGOT_FAMILY(higher_order, kHigherOrderOps)
 
 bool calls_beside_stream(const Op& op) { return op.def->body == run_and_save_rng_state || op.def->body == run_with_rng_state; }
 

@@ -275,7 +275,7 @@ Tensor with_height(const Call& c) {
   return x.unsqueeze(-2);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kAdaptivePoolOps[] = {
     {.schema = "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
      .meta = rule_for<adaptive_avg_meta, 2>,
      .kernel = adaptive_avg_kernel<2>,
@@ -382,6 +382,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(adaptive_pool, kOps)
+INGOT_FAMILY(adaptive_pool, kAdaptivePoolOps)
 
 }  // namespace ingot

@@ -485,7 +485,7 @@ Value batch_boxes(const Batching& b) {
 }
 
 // The gradient of the images; boxes have none.
-constexpr OpDef kOps[] = {
+constexpr OpDef kBoxesOps[] = {
     {.schema = "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
      .body = nms_body,
      .grad = {.none = true},
@@ -575,6 +575,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(boxes, kOps)
+INGOT_FAMILY(boxes, kBoxesOps)
 
 }  // namespace ingot

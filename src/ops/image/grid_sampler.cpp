@@ -182,7 +182,7 @@ Value affine_backward_body(const Call& c) {
   return aten<"bmm">(base.transpose(1, 2), g.reshape({size[0], base.size(1), size.dim() - 2})).transpose(1, 2);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kGridSamplerOps[] = {
     {.schema =
          "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .form = Form::composite,
@@ -226,6 +226,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(grid_sampler, kOps)
+INGOT_FAMILY(grid_sampler, kGridSamplerOps)
 
 }  // namespace ingot

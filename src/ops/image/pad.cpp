@@ -11,6 +11,7 @@
 #include "ingot/op/vjp.hpp"
 #include "ops/common/autocast_policy.hpp"
 #include "ops/batch/rules.hpp"
+#include "ops/common/rank.hpp"
 #include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/common/rule_for.hpp"
@@ -20,7 +21,6 @@
 namespace ingot {
 namespace {
 
-int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
 // pad lists (before, after) of the last dim first.
 Int pad_before(const Shape& pad, int rank, int dim) { return 2 * (rank - dim) <= pad.dim() ? pad[2 * (rank - dim - 1)] : Int(0); }
@@ -315,7 +315,7 @@ void constant_pad_lower(Lowering& l) {
   l.define(0, at, select(is_inside, l.load(0, inside), cast(t, l.load(2, {}))));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kPadOps[] = {
     {.schema = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
      .form = Form::external,
      .meta = constant_pad_meta,
@@ -363,6 +363,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(pad, kOps)
+INGOT_FAMILY(pad, kPadOps)
 
 }  // namespace ingot

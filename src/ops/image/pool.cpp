@@ -192,7 +192,7 @@ TensorList max_pool1d_both(const Call& c) {
   return {r[0].squeeze(-2), r[1].squeeze(-2)};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kPoolOps[] = {
     {.schema =
          "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
          "ceil_mode=False) -> (Tensor, Tensor)",
@@ -280,6 +280,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(pool, kOps)
+INGOT_FAMILY(pool, kPoolOps)
 
 }  // namespace ingot

@@ -222,7 +222,7 @@ constexpr OpDef vec(std::string_view schema) {
 #define VEC "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
 #define VEC_CORNERS "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kResampleOps[] = {
     upsample<1, Interpolation::nearest>("aten::upsample_nearest1d" SELF_1D SCALES_1D),
     upsample<2, Interpolation::nearest>("aten::upsample_nearest2d" SELF_2D SCALES_2D),
     upsample<3, Interpolation::nearest>("aten::upsample_nearest3d" SELF_3D SCALES_3D),
@@ -263,6 +263,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(resample, kOps)
+INGOT_FAMILY(resample, kResampleOps)
 
 }  // namespace ingot

@@ -308,7 +308,7 @@ void index_lower(Lowering& l) {
   l.define(0, at, l.load(0, own));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kAdvancedIndexOps[] = {
     {.schema = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      .meta = index_meta,
      .kernel = index_kernel,
@@ -370,6 +370,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(advanced_index, kOps)
+INGOT_FAMILY(advanced_index, kAdvancedIndexOps)
 
 }  // namespace ingot

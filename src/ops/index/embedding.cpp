@@ -181,7 +181,7 @@ void embedding_lower(Lowering& l) {
   l.define(0, at, l.load(0, {row, at.back()}));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kEmbeddingOps[] = {
     {.schema =
          "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
      .meta = embedding_meta,
@@ -224,6 +224,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(embedding, kOps)
+INGOT_FAMILY(embedding, kEmbeddingOps)
 
 }  // namespace ingot

@@ -131,7 +131,7 @@ void bag_kernel(const Call& c, std::span<const Tensor> r) {
 
 // (grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode,
 // per_sample_weights, padding_idx)
-void dense_backward_kernel(const Call& c, std::span<const Tensor> r) {
+void bag_dense_backward_kernel(const Call& c, std::span<const Tensor> r) {
   const DType compute = compute_dtype(r[0].dtype());
   const Tensor grad = dense(c.tensor(0), compute), indices = dense(c.tensor(1), DType::i64), bag = dense(c.tensor(2), DType::i64);
   const Tensor sizes = dense(c.tensor(3), DType::i64), winners = dense(c.tensor(4), DType::i64);
@@ -251,7 +251,7 @@ Value embedding_bag(const Call& c) {
   "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, " \
   "bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kEmbeddingBagOps[] = {
     {.schema = "aten::_embedding_bag" BAG_ARGS,
      .meta = bag_meta,
      .kernel = bag_kernel,
@@ -273,7 +273,7 @@ constexpr OpDef kOps[] = {
          "aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, SymInt "
          "num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(Shape{c[5].to_int(), c.tensor(0).size(1)}, c.tensor(0).dtype()); },
-     .kernel = dense_backward_kernel,
+     .kernel = bag_dense_backward_kernel,
      .vjp = refuse_vjp},
     {.schema =
          "aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int "
@@ -293,6 +293,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(embedding_bag, kOps)
+INGOT_FAMILY(embedding_bag, kEmbeddingBagOps)
 
 }  // namespace ingot

@@ -156,7 +156,7 @@ void masked_scatter_backward_kernel(const Call& c, std::span<const Tensor> r) {
 
 Tensor zeros_of(const Tensor& like, const Shape& sizes) { return aten<"new_zeros">(like, sizes); }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kMaskedOps[] = {
     {.schema = "aten::nonzero(Tensor self) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -231,6 +231,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(masked, kOps)
+INGOT_FAMILY(masked, kMaskedOps)
 
 }  // namespace ingot

@@ -104,7 +104,7 @@ void gather_lower(Lowering& l) {
   l.define(0, at, l.load(0, own));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kScatterOps[] = {
     {.schema = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
      .meta = gather_meta,
      .kernel = gather_kernel,
@@ -157,6 +157,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(scatter, kOps)
+INGOT_FAMILY(scatter, kScatterOps)
 
 }  // namespace ingot

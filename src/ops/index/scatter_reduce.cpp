@@ -139,7 +139,7 @@ Value batch_index_reduce(const Batching& b) {
   return call(b.op, with_dims_shifted(b.op, args, b.rank(0)));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kScatterReduceOps[] = {
     {.schema =
          "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
      .meta = scatter_reduce_meta,
@@ -158,6 +158,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(scatter_reduce, kOps)
+INGOT_FAMILY(scatter_reduce, kScatterReduceOps)
 
 }  // namespace ingot

@@ -231,7 +231,7 @@ void index_select_lower(Lowering& l) {
   l.define(0, at, l.load(0, own));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kIndexSlicesOps[] = {
     {.schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
      .meta = index_select_meta,
      .kernel = index_select_kernel,
@@ -310,6 +310,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(index_slices, kOps)
+INGOT_FAMILY(index_slices, kIndexSlicesOps)
 
 }  // namespace ingot

@@ -384,7 +384,7 @@ Value cross_body(const Call& c) {
 
 Value batch_check_errors(const Batching& b) { return call(b.op, {b[0], b[1], false}); }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kLinalgCompositeOps[] = {
     {.schema = "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
      .body = check_errors_body,
      .grad = {.none = true},
@@ -523,6 +523,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(linalg_composite, kOps)
+INGOT_FAMILY(linalg_composite, kLinalgCompositeOps)
 
 }  // namespace ingot

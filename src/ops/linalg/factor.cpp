@@ -506,7 +506,7 @@ Value batch_solve(const Batching& b) {
   return call(b.op, arguments_in_front(b));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kLinalgFactorOps[] = {
     {.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
      .meta = cholesky_ex_meta,
      .kernel = cholesky_ex_kernel,
@@ -595,6 +595,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(linalg_factor, kOps)
+INGOT_FAMILY(linalg_factor, kLinalgFactorOps)
 
 }  // namespace ingot

@@ -205,7 +205,7 @@ void ldl_solve_kernel(const Call& c, std::span<const Tensor> r) {
   });
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kLinalgLdlOps[] = {
     {.schema =
          "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
      .meta = ldl_factor_ex_meta,
@@ -222,6 +222,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(linalg_ldl, kOps)
+INGOT_FAMILY(linalg_ldl, kLinalgLdlOps)
 
 }  // namespace ingot

@@ -190,7 +190,7 @@ Tensor matrix_exp_differential(const Tensor& a, const Tensor& g) {
   return aten<"linalg_matrix_exp">(cat({top, bottom}, -2)).narrow(-2, 0, n).narrow(-1, n, n);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kMatrixExpOps[] = {
     {.schema = "aten::linalg_matrix_exp(Tensor self) -> Tensor",
      .meta = matrix_exp_meta,
      .kernel = matrix_exp_kernel,
@@ -207,6 +207,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(matrix_exp, kOps)
+INGOT_FAMILY(matrix_exp, kMatrixExpOps)
 
 }  // namespace ingot

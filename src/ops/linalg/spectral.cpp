@@ -297,7 +297,7 @@ void pinv_vjp(Vjp& v) {
   }
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kLinalgSpectralOps[] = {
     {.schema = "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
      .meta = qr_meta,
      .kernel = qr_kernel,
@@ -341,6 +341,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(linalg_spectral, kOps)
+INGOT_FAMILY(linalg_spectral, kLinalgSpectralOps)
 
 }  // namespace ingot

@@ -421,7 +421,7 @@ constexpr OpDef nll_backward(std::string_view schema, void (*vjp)(Vjp&)) {
           .batch = batch_nll_backward};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kClassLossOps[] = {
     nll_forward("aten::nll_loss_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss_backward">, batch_nll<"nll_loss_forward">),
     nll_backward("aten::nll_loss_backward" NLL_BACKWARD_ARGS, nll_backward_vjp<"nll_loss">),
     nll_forward("aten::nll_loss2d_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss2d_backward">, batch_nll<"nll_loss2d_forward">),
@@ -486,6 +486,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(class_loss, kOps)
+INGOT_FAMILY(class_loss, kClassLossOps)
 
 }  // namespace ingot

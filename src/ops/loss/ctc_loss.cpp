@@ -223,7 +223,7 @@ constexpr OpDef backward(std::string_view schema) {
   return {.schema = schema, .meta = ctc_backward_meta, .kernel = ctc_backward_kernel};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kCtcLossOps[] = {
     forward(
         "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> "
         "(Tensor, Tensor)",
@@ -250,6 +250,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(ctc_loss, kOps)
+INGOT_FAMILY(ctc_loss, kCtcLossOps)
 
 }  // namespace ingot

@@ -239,7 +239,7 @@ constexpr OpDef backward(std::string_view schema, Value (*body)(const Call&), vo
   return {.schema = schema, .form = Form::external, .body = body, .vjp = vjp, .saves = saves, .grad = {.refuses = refuses_grad}};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kLossOps[] = {
     loss("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", mse_loss,
          difference_vjp<"mse_loss_backward", false>, {{0}, {1}}),
     backward("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
@@ -295,6 +295,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(loss, kOps)
+INGOT_FAMILY(loss, kLossOps)
 
 }  // namespace ingot

@@ -272,7 +272,7 @@ Value outer_body(const Call& c) {
 }
 Value matmul_body(const Call& c) { return matmul_of(c.tensor(0), c.tensor(1)); }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kMatmulCompositeOps[] = {
     in_lower_precision(composite("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul_body)),
     composite("aten::linalg_matmul(Tensor self, Tensor other) -> Tensor", matmul_body),
     in_lower_precision(composite("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear_body)),
@@ -301,6 +301,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(matmul_composite, kOps)
+INGOT_FAMILY(matmul_composite, kMatmulCompositeOps)
 
 }  // namespace ingot

@@ -176,7 +176,7 @@ Value cdist_body(const Call& c) {
   return aten<"_euclidean_dist">(expanded(a), expanded(b));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kDistanceOps[] = {
     {.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
      .form = Form::composite,
      .body = cdist_body,
@@ -251,6 +251,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(distance, kOps)
+INGOT_FAMILY(distance, kDistanceOps)
 
 }  // namespace ingot

@@ -282,7 +282,7 @@ Value einsum_body(const Call& c) {
   return ops[0].sum(rest);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kEinsumOps[] = {
     {.schema = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
      .form = Form::composite,
      .body = einsum_body},
@@ -290,6 +290,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(einsum, kOps)
+INGOT_FAMILY(einsum, kEinsumOps)
 
 }  // namespace ingot

@@ -332,7 +332,7 @@ Value batch_grouped(const Batching& b) {
   return aten<"sum.dim_IntList">(product, Shape{-3}, false);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kMatmulOps[] = {
     {.schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(product_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
      .kernel =
@@ -513,6 +513,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(matmul, kOps)
+INGOT_FAMILY(matmul, kMatmulOps)
 
 }  // namespace ingot

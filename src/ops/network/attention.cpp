@@ -16,6 +16,7 @@
 #include "kernels/attention.hpp"
 #include "op/call.hpp"
 #include "ops/common/dense.hpp"
+#include "ops/common/gradient_terms.hpp"
 #include "ops/family.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -243,7 +244,6 @@ void fused_vjp(Vjp& v) {
 }
 
 // a + b, either of which may be none.
-Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 
 // The gradient of the gradients, by what these are made of. With the scores s, the weights p and
 // the output's gradient g:
@@ -390,7 +390,7 @@ void fused_backward_kernel(const Call& c, std::span<const Tensor> r) {
   });
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kAttentionOps[] = {
     {.schema =
          "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
          "is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
@@ -426,6 +426,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(attention, kOps)
+INGOT_FAMILY(attention, kAttentionOps)
 
 }  // namespace ingot

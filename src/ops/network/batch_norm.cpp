@@ -282,7 +282,7 @@ Value instance_norm(const Call& c) {
 // The running statistics are arguments 3 and 4 of every form; none may require grad.
 constexpr uint16_t kRunning = 0b11000;
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kBatchNormOps[] = {
     {.schema =
          "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool "
          "training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
@@ -367,6 +367,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(batch_norm, kOps)
+INGOT_FAMILY(batch_norm, kBatchNormOps)
 
 }  // namespace ingot

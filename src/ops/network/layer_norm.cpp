@@ -289,7 +289,7 @@ Value batch_group_norm(const Batching& b) {
   return with_parameters(b, std::move(r), 1, 2, [&](const Tensor& t) { return aten<"reshape">(t, column); });
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kLayerNormOps[] = {
     {.schema =
          "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
      .body = native_layer_norm,
@@ -340,6 +340,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(layer_norm, kOps)
+INGOT_FAMILY(layer_norm, kLayerNormOps)
 
 }  // namespace ingot

@@ -2,6 +2,7 @@
 
 #include "ingot/ingot.hpp"
 #include "base/dtype.hpp"
+#include "ops/common/gradient_terms.hpp"
 
 namespace ingot {
 
@@ -26,7 +27,6 @@ Tensor mean_over(const Tensor& t, const Shape& dims) { return aten<"mean.dim">(t
 Tensor projected(const Tensor& v, const Tensor& xhat, const Shape& dims) {
   return v - mean_over(v, dims) - xhat * mean_over(v * xhat, dims);
 }
-Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 }  // namespace
 
 Tensor normalization_gradient(const Tensor& a, const Tensor& xhat, const Tensor& rstd, const Shape& dims) {

@@ -239,7 +239,7 @@ Value mkldnn_layer(const Call& c) {
 #define NETWORK "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 #define CELL "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kRnnOps[] = {
     composite("aten::lstm.input(Tensor input, Tensor[] hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor, Tensor)",
               rnn_input<lstm_step, 2>),
     composite("aten::gru.input(Tensor input, Tensor hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor)",
@@ -270,6 +270,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(rnn, kOps)
+INGOT_FAMILY(rnn, kRnnOps)
 
 }  // namespace ingot

@@ -94,7 +94,7 @@ void logit_vjp(Vjp& v) {
   v.set(0, aten<"where.ScalarOther">(inside, v.grad() / (x * (1 - x)), v.arg(1).is_none() ? NAN : 0.0));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kActivationOps[] = {
     unary(
         "aten::relu(Tensor self) -> Tensor", []<RealNotBool T>(T x) { return max(x, T(0)); },
         [](Vjp& v) { v.set(0, aten<"threshold_backward">(v.grad(), v.result(), 0)); }, {{kResult}}),
@@ -179,6 +179,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(activation, kOps)
+INGOT_FAMILY(activation, kActivationOps)
 
 }  // namespace ingot

@@ -177,7 +177,7 @@ constexpr OpDef prelu_backward_op() {
   return d;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kActivationBackwardOps[] = {
     pointwise<3, tensors_decide>("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
                                  []<RealNotBool T>(T g, T x, T threshold) { return where(x <= threshold, T(0), g); },
                                  piecewise_linear_vjp, {{1}}),
@@ -253,6 +253,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(activation_backward, kOps)
+INGOT_FAMILY(activation_backward, kActivationBackwardOps)
 
 }  // namespace ingot

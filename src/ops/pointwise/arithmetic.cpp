@@ -198,7 +198,7 @@ void logaddexp_vjp(Vjp& v) {
   return select(x == infinity || y == infinity, infinity, root);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kArithmeticOps[] = {
     with_meta(
         pointwise<3, no_alpha>("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add_formula, add_vjp),
         add_meta),
@@ -306,6 +306,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(arithmetic, kOps)
+INGOT_FAMILY(arithmetic, kArithmeticOps)
 
 }  // namespace ingot

@@ -49,7 +49,7 @@ Value shift_operator(const Call& c) {
   return Sign > 0 ? c.tensor(0) * scale : c.tensor(0) / scale;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kBitwiseOps[] = {
     BITWISE("bitwise_and", and_formula),
     BITWISE("bitwise_or", or_formula),
     BITWISE("bitwise_xor", xor_formula),
@@ -71,6 +71,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(bitwise, kOps)
+INGOT_FAMILY(bitwise, kBitwiseOps)
 
 }  // namespace ingot

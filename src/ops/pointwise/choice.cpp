@@ -144,7 +144,7 @@ Value batch_masked_fill(const Batching& b) {
                             b.front(0, rank));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kChoiceOps[] = {
     with_meta(pointwise<3, first_is_condition>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
                                                []<Number T>(auto condition, T a, T b) { return where(condition, a, b); },
                                                where_vjp, {{0}}),
@@ -181,6 +181,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(choice, kOps)
+INGOT_FAMILY(choice, kChoiceOps)
 
 }  // namespace ingot

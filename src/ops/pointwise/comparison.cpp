@@ -108,7 +108,7 @@ void require_data(const Call& c) {
                   ": the result depends on data, and the tensor has none");
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kComparisonOps[] = {
     COMPARISON("eq", eq_formula),
     COMPARISON("ne", ne_formula),
     COMPARISON("lt", lt_formula),
@@ -169,6 +169,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(comparison, kOps)
+INGOT_FAMILY(comparison, kComparisonOps)
 
 }  // namespace ingot

@@ -122,7 +122,7 @@ constexpr OpDef copy_of_view(std::string_view schema) {
   return composite(schema, [](const Call& c) -> Value { return aten<"clone">(aten<View>(c[0]), MemoryFormat::contiguous); });
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kComplexOps[] = {
     pair_view(
         "aten::view_as_real(Tensor(a) self) -> Tensor(a)", view_as_real_geometry,
         [](const Call&, const Tensor&, const Tensor& updated, int) {
@@ -168,6 +168,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(complex, kOps)
+INGOT_FAMILY(complex, kComplexOps)
 
 }  // namespace ingot

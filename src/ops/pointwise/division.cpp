@@ -77,7 +77,7 @@ constexpr OpDef division(OpDef d) {
 }
 constexpr OpDef division(OpDef d, uint8_t backward_index) { return indexed(division(d), backward_index); }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kDivisionOps[] = {
     division(pointwise_choice("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", quotient,
                               div_mode_vjp, {{0, 1}, {1}}),
              2),
@@ -105,6 +105,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(division, kOps)
+INGOT_FAMILY(division, kDivisionOps)
 
 }  // namespace ingot

@@ -98,7 +98,7 @@ constexpr OpDef not_in_place(OpDef d) {
   return d;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kMathOps[] = {
     function(
         "aten::exp(Tensor self) -> Tensor", []<Inexact T>(T x) { return exp(x); },
         [](Vjp& v) { v.set(0, v.grad() * conjugate(v.result())); }, {{kResult}}),
@@ -246,6 +246,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(math, kOps)
+INGOT_FAMILY(math, kMathOps)
 
 }  // namespace ingot

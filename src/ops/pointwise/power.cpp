@@ -112,7 +112,7 @@ void xlog1py_vjp(Vjp& v) {
   if (v.need(1)) v.set(1, aten<"mul.Tensor">(v.grad(), x) / (y.tensor() + 1));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kPowerOps[] = {
     with_meta(binary("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_formula, pow_scalar_vjp, {{0}}),
               pow_scalar_meta),
     indexed(binary("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow_each_formula, pow_tensor_vjp,
@@ -143,6 +143,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(power, kOps)
+INGOT_FAMILY(power, kPowerOps)
 
 }  // namespace ingot

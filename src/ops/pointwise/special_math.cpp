@@ -120,7 +120,7 @@ constexpr OpDef polygamma_op() {
       no_gradient(binary<int_to_float>("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f)))
 #define POLYNOMIAL_FORMULA(f) []<std::floating_point T>(T x, T n) { return kernels::f(x, n); }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSpecialMathOps[] = {
     unary<int_to_float>("aten::erf(Tensor self) -> Tensor", []<Floating T>(T x) { return erf(x); }, erf_vjp, {{0}}),
     unary<int_to_float>("aten::erfc(Tensor self) -> Tensor", []<Floating T>(T x) { return erfc(x); }, erfc_vjp, {{0}}),
     special<kernels::erfinv>("aten::erfinv(Tensor self) -> Tensor",
@@ -216,6 +216,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(special_math, kOps)
+INGOT_FAMILY(special_math, kSpecialMathOps)
 
 }  // namespace ingot

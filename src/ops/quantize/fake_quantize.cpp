@@ -250,7 +250,7 @@ void set_needed(Vjp& v, const TensorList& g) {
     if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kFakeQuantizeOps[] = {
     {.schema =
          "aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor",
      .form = Form::composite,
@@ -339,6 +339,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(fake_quantize, kOps)
+INGOT_FAMILY(fake_quantize, kFakeQuantizeOps)
 
 }  // namespace ingot

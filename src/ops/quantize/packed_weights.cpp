@@ -154,7 +154,7 @@ Value batch_rows(const Batching& b, int numbers, int dim) {
   return rows ? aten<"bmm">(b.tensor(0).to(DType::f32), r).to(b.tensor(0).dtype()) : r;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kPackedWeightsOps[] = {
     {.schema = "aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor",
      .meta = int8_meta,
      .kernel = int8_kernel,
@@ -172,6 +172,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(packed_weights, kOps)
+INGOT_FAMILY(packed_weights, kPackedWeightsOps)
 
 }  // namespace ingot

@@ -228,7 +228,7 @@ Value choose(const Call& c, bool symmetric) {
   return TensorList{scale.to(DType::f64), zero_point.to(DType::i64)};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kQuantizedDecomposedOps[] = {
     composite(
         "quantized_decomposed::quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType "
         "dtype) -> Tensor",
@@ -304,6 +304,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(quantized_decomposed, kOps)
+INGOT_FAMILY(quantized_decomposed, kQuantizedDecomposedOps)
 
 }  // namespace ingot

@@ -109,7 +109,7 @@ Value batch_dropout(const Batching& b) {
   return TensorList{b.tensor(0) * drawn[0], b.repeated(drawn[1])};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kDropoutOps[] = {
     {.schema = "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
      .form = Form::random,
      .body = native_dropout,
@@ -184,6 +184,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(dropout, kOps)
+INGOT_FAMILY(dropout, kDropoutOps)
 
 }  // namespace ingot

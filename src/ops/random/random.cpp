@@ -350,7 +350,7 @@ constexpr OpDef of_tensors(std::string_view schema, uint8_t backward_index) {
 #define INT_OPTIONS "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define LIKE_OPTIONS OPTIONS ", MemoryFormat? memory_format=None"
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kRandomOps[] = {
     factory("aten::rand(SymInt[] size, *, " OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
     factory("aten::rand.generator(SymInt[] size, *, Generator? generator, " OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
     factory("aten::rand_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
@@ -441,6 +441,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(random, kOps)
+INGOT_FAMILY(random, kRandomOps)
 
 }  // namespace ingot

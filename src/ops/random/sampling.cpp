@@ -178,7 +178,7 @@ Value batch_multinomial(const Batching& b) {
   return split_dim(call(b.op, args).tensor(), 0, b.size, b.sizes(0)[0]);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSamplingOps[] = {
     {.schema = "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
      .form = Form::random,
      .meta =
@@ -213,6 +213,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(sampling, kOps)
+INGOT_FAMILY(sampling, kSamplingOps)
 
 }  // namespace ingot

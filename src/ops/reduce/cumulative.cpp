@@ -195,7 +195,7 @@ void logcumsumexp_vjp(Vjp& v) {
   v.set(0, part(aten<"gt.Scalar">(grad, 0)) - part(aten<"lt.Scalar">(grad, 0)));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kCumulativeOps[] = {
     {.schema = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .meta = widened_meta,
      .kernel = accumulate_kernel<false>,
@@ -238,6 +238,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(cumulative, kOps)
+INGOT_FAMILY(cumulative, kCumulativeOps)
 
 }  // namespace ingot

@@ -184,7 +184,7 @@ Value gradient(const Call& c) {
 
 constexpr OpDef gradient_op(std::string_view schema) { return {.schema = schema, .form = Form::composite, .body = gradient}; }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kDifferenceOps[] = {
     {.schema = "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
      .form = Form::composite,
      .body = diff},
@@ -211,6 +211,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(difference, kOps)
+INGOT_FAMILY(difference, kDifferenceOps)
 
 }  // namespace ingot

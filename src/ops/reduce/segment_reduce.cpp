@@ -152,7 +152,7 @@ void segment_backward_kernel(const Call& c, std::span<const Tensor> r) {
   store_row(Compute::f64, out.data(), static_cast<int64_t>(out.size()), r[0].dtype(), r[0].data_ptr(), 1);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSegmentReduceOps[] = {
     {.schema =
          "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool "
          "unsafe=False, Scalar? initial=None) -> Tensor",
@@ -180,6 +180,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(segment_reduce, kOps)
+INGOT_FAMILY(segment_reduce, kSegmentReduceOps)
 
 }  // namespace ingot

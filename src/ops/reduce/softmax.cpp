@@ -193,7 +193,7 @@ void backward_lower(Lowering& l) {
   l.define(0, r.at, Log ? g - exp(y) * sum : (g - sum) * y);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSoftmaxOps[] = {
     {.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = softmax_meta,
      .kernel = softmax_kernel<!log_space>,
@@ -249,6 +249,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(softmax, kOps)
+INGOT_FAMILY(softmax, kSoftmaxOps)
 
 }  // namespace ingot

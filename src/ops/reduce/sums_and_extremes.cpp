@@ -224,7 +224,7 @@ constexpr Reduction any_dims{.fold = Fold::any, .type = ReducedType::boolean, .d
 constexpr Reduction all_dims{.fold = Fold::all, .type = ReducedType::boolean, .dim = 1, .keepdim = 2, .empty_means_all = false};
 constexpr Reduction count_dims{.fold = Fold::sum, .type = ReducedType::index, .dim = 1, .nonzero = true};
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSumsAndExtremesOps[] = {
     with_batch(reduction<total>("aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum_vjp),
                batch_over_all<"sum.dim_IntList">),
     reduction<partial>("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -315,6 +315,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(sums_and_extremes, kOps)
+INGOT_FAMILY(sums_and_extremes, kSumsAndExtremesOps)
 
 }  // namespace ingot

@@ -218,7 +218,7 @@ void moment_lower(Lowering& l) {
   if (l.call.op.schema.results.size() > 1) l.define(1, vars, cast(own, l.load_temporary(mean, kept)));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kVarianceOps[] = {
     {.schema = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
      .form = Form::reduction,
      .meta = moment_meta<false>,
@@ -281,6 +281,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(variance, kOps)
+INGOT_FAMILY(variance, kVarianceOps)
 
 }  // namespace ingot

@@ -152,7 +152,7 @@ Value norm(const Call& c) {
                                     Type ? c[Dims ? 4 : 2] : Value());
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kVectorNormOps[] = {
     {.schema =
          "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .form = Form::reduction,
@@ -199,6 +199,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(vector_norm, kOps)
+INGOT_FAMILY(vector_norm, kVectorNormOps)
 
 }  // namespace ingot

@@ -43,7 +43,7 @@ Value batch_fill(const Batching& b) {
       MemoryFormat::contiguous);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kCopyOps[] = {
     {.schema = "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), c[1], c.tensor(0).dtype())); },
@@ -169,6 +169,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(copy, kOps)
+INGOT_FAMILY(copy, kCopyOps)
 
 }  // namespace ingot

@@ -7,6 +7,7 @@
 #include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
+#include "ops/common/rank.hpp"
 #include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "tensor/geometry.hpp"
@@ -24,7 +25,6 @@ DType common_dtype(const TensorList& l) {
   for (const Tensor& t : l) p.add(t);
   return p.result();
 }
-int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
 // ---- cat
 
@@ -307,7 +307,7 @@ void cat_lower(Lowering& l) {
   l.define(0, at, pieces.empty() ? Expr::constant(l.result(0).dtype, 0) : joined(joined, 0, pieces.size()));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kJoinOps[] = {
     {.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
      .form = Form::external,
      .meta = cat_meta,
@@ -384,6 +384,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(join, kOps)
+INGOT_FAMILY(join, kJoinOps)
 
 }  // namespace ingot

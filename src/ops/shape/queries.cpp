@@ -181,7 +181,7 @@ Value refuse_item(const Batching&) {
       "you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kQueryOps[] = {
     query("aten::sym_size.int(Tensor self, int dim) -> SymInt", size_of_dim),
     query("aten::sym_size(Tensor self) -> SymInt[]", all_sizes),
     query("aten::size.int(Tensor self, int dim) -> int", size_of_dim),
@@ -332,6 +332,6 @@ constexpr OpDef kOps[] = {
 
 bool asserts_metadata(const Op& op) { return op.def->body == check_metadata; }
 
-INGOT_FAMILY(query, kOps)
+INGOT_FAMILY(query, kQueryOps)
 
 }  // namespace ingot

@@ -8,6 +8,7 @@
 #include "ingot/op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
+#include "ops/common/rank.hpp"
 #include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/reduce/reduction.hpp"
@@ -20,7 +21,6 @@ namespace {
 
 using Body = Value (*)(const Call&);
 
-int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
 // ---- repeat
 
@@ -339,7 +339,7 @@ void flip_lower(Lowering& l) {
   l.define(0, at, l.load(0, own));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kRearrangeOps[] = {
     {.schema = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
      .form = Form::external,
      .meta = repeat_meta,
@@ -460,6 +460,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(rearrange, kOps)
+INGOT_FAMILY(rearrange, kRearrangeOps)
 
 }  // namespace ingot

@@ -5,6 +5,7 @@
 #include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
 #include "ops/batch/rules.hpp"
+#include "ops/common/rank.hpp"
 #include "ops/family.hpp"
 #include "ops/shape/view_geometry.hpp"
 #include "tensor/geometry.hpp"
@@ -13,7 +14,6 @@
 namespace ingot {
 namespace {
 
-int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
 Geometry shuffled_result(const Tensor& self, Shape sizes) {
   Geometry g;
@@ -93,7 +93,7 @@ void channel_shuffle_kernel(const Call& c, std::span<const Tensor> r) {
 // The samples are the first dim whatever the rank.
 Value batch_channel_shuffle(const Batching& b) { return batch_samples(b, b.rank(0) - 1); }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kShuffleOps[] = {
     {.schema = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
      .form = Form::external,
      .meta = pixel_shuffle_meta,
@@ -129,6 +129,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(shuffle, kOps)
+INGOT_FAMILY(shuffle, kShuffleOps)
 
 }  // namespace ingot

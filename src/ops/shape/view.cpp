@@ -376,7 +376,7 @@ constexpr OpDef view_dtype_op() {
   return d;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kViewOps[] = {
     view_op(),
     view_dtype_op(),
     with_batch(bijection(
@@ -470,6 +470,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(view, kOps)
+INGOT_FAMILY(view, kViewOps)
 
 }  // namespace ingot

@@ -5,13 +5,13 @@
 #include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
 #include "ops/common/composite.hpp"
+#include "ops/common/rank.hpp"
 #include "ops/family.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
 namespace {
 
-int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
 Value reshape_body(const Call& c) {
   const Tensor& self = c.tensor(0);
@@ -100,7 +100,7 @@ Tensor matrix_transpose(const Tensor& t, std::string_view name) {
                 "-D tensor.");
   return t.transpose(-2, -1);
 }
-Tensor conjugate(const Tensor& t) { return t.is_complex() ? aten<"conj">(t) : t; }
+Tensor lazy_conjugate(const Tensor& t) { return t.is_complex() ? aten<"conj">(t) : t; }
 
 // A name in `unsafe_*` says that results are no views for autograd: they may be written one by one.
 template <OpName Split>
@@ -217,7 +217,7 @@ Value broadcast_tensors_body(const Call& c) {
   return Value(std::move(r));
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kViewCompositeOps[] = {
     composite("aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape_body),
     composite("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
               [](const Call& c) -> Value { return c.tensor(0).reshape(c.tensor(1).sizes()); }),
@@ -255,15 +255,15 @@ constexpr OpDef kOps[] = {
     composite("aten::mT(Tensor(a) self) -> Tensor(a)",
               [](const Call& c) -> Value { return matrix_transpose(c.tensor(0), "mT"); }),
     composite("aten::mH(Tensor(a) self) -> Tensor(a)",
-              [](const Call& c) -> Value { return conjugate(matrix_transpose(c.tensor(0), "mH")); }),
+              [](const Call& c) -> Value { return lazy_conjugate(matrix_transpose(c.tensor(0), "mH")); }),
     composite("aten::adjoint(Tensor(a) self) -> Tensor(a)",
-              [](const Call& c) -> Value { return conjugate(matrix_transpose(c.tensor(0), "adjoint()")); }),
+              [](const Call& c) -> Value { return lazy_conjugate(matrix_transpose(c.tensor(0), "adjoint()")); }),
     composite("aten::matrix_H(Tensor(a) self) -> Tensor(a)",
               [](const Call& c) -> Value {
                 const Tensor& self = c.tensor(0);
                 INGOT_REQUIRE(rank(self) == 2 || rank(self) == 0, "tensor.H is only supported on matrices (2-D tensors). Got ",
                               rank(self), "-D tensor.");
-                return conjugate(rank(self) == 2 ? self.transpose(0, 1) : self);
+                return lazy_conjugate(rank(self) == 2 ? self.transpose(0, 1) : self);
               }),
     composite("aten::numpy_T(Tensor(a) self) -> Tensor(a)",
               [](const Call& c) -> Value {
@@ -332,6 +332,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(view_composite, kOps)
+INGOT_FAMILY(view_composite, kViewCompositeOps)
 
 }  // namespace ingot

@@ -37,7 +37,7 @@ constexpr OpDef view_copy_dtype() {
   return d;
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kViewCopyOps[] = {
     copy_of<"alias">("aten::alias_copy(Tensor self) -> Tensor"),
     copy_of<"as_strided">(
         "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
@@ -80,6 +80,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(view_copy, kOps)
+INGOT_FAMILY(view_copy, kViewCopyOps)
 
 }  // namespace ingot

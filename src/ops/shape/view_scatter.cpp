@@ -197,7 +197,7 @@ Value batch_strided_scatter(const Batching& b) {
 }
 Value batch_diag_embed(const Batching& b) { return call(b.op, with_dims_shifted(b.op, b.args, b.rank(0) + 1)); }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kViewScatterOps[] = {
     scatter_op<select_part, "select_scatter", "select.int">(
         "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
     scatter_op<slice_part, "slice_scatter", "slice.Tensor">(
@@ -254,6 +254,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(view_scatter, kOps)
+INGOT_FAMILY(view_scatter, kViewScatterOps)
 
 }  // namespace ingot

@@ -189,7 +189,7 @@ constexpr OpDef counting(std::string_view schema, MetaRule meta, KernelRule kern
   return {.schema = schema, .meta = meta, .kernel = kernel};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kHistogramOps[] = {
     {.schema = "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -272,6 +272,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(histogram, kOps)
+INGOT_FAMILY(histogram, kHistogramOps)
 
 }  // namespace ingot

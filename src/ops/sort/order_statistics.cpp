@@ -166,7 +166,7 @@ Value quantile_scalar(const Call& c) {
 
 #define QUANTILE_ARGS ", int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kOrderStatisticsOps[] = {
     {.schema = "aten::median(Tensor self) -> Tensor",
      .meta = median_meta,
      .kernel = median_kernel<false>,
@@ -207,6 +207,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(order_statistics, kOps)
+INGOT_FAMILY(order_statistics, kOrderStatisticsOps)
 
 }  // namespace ingot

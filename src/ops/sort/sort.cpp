@@ -280,7 +280,7 @@ Value batch_isin(const Batching& b) {
   return own_tests ? batch_loop(b) : call(b.op, b.args);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSortOps[] = {
     {.schema = "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
      .meta = sort_meta,
      .kernel = sort_kernel,
@@ -364,6 +364,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(sort, kOps)
+INGOT_FAMILY(sort, kSortOps)
 
 }  // namespace ingot

@@ -151,7 +151,7 @@ Request neighbours(const Call& c) {
 }
 Request neighbouring_slices(const Call& c) { return {.dim = dim_of(c, c[1]), .consecutive = true}; }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kUniqueOps[] = {
     with_batch(
         unique_op<all_elements>(
             "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
@@ -176,6 +176,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(unique, kOps)
+INGOT_FAMILY(unique, kUniqueOps)
 
 }  // namespace ingot

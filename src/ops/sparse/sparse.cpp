@@ -79,7 +79,7 @@ Value bag_backward(const Call& c) {
 #define SPARSE_OPTIONS \
   "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None"
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kSparseOps[] = {
     {.schema = "aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, " SPARSE_OPTIONS ") -> Tensor",
      .body = unchecked,
      .vjp = [](Vjp& v) { v.set(1, aten<"index.Tensor">(aten<"to_dense">(v.grad()), v.saved(0).unbind(0))); },
@@ -130,6 +130,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-INGOT_FAMILY(sparse, kOps)
+INGOT_FAMILY(sparse, kSparseOps)
 
 }  // namespace ingot
