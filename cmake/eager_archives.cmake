@@ -69,9 +69,9 @@ function(ingot_eager_objects name flags)
   target_precompile_headers(${name} PRIVATE <eager/archive.hpp> <ingot/ingot.hpp> <op/kernel.hpp>)
 endfunction()
 
-# The target ingot_eager_ARCH: the archive. Its sources are not compiled in batches: an op is defined
-# after its name was used, which one source must not do (eager/archive.hpp), and lld takes from the
-# archive what a model needs, source by source.
+# The target ingot_eager_ARCH: the archive. Its sources are not compiled in batches: an op would be
+# defined after its name was used, which one source must not do (eager/archive.hpp), and lld takes
+# from the archive what a model needs, source by source.
 function(ingot_eager_archive arch)
   set(small -Os)
   if(compiler_${arch} STREQUAL CMAKE_CXX_COMPILER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)

@@ -1,5 +1,5 @@
-// The last line of a file of ops, INGOT_FAMILY(name, kNameOps): its array of constant definitions is
-// a family, which ops/families.list names.
+// The last line of a file of ops, INGOT_FAMILY(name, kNameOps): its array of constant definitions
+// is a family, which ops/families.list names.
 #pragma once
 #include <span>
 

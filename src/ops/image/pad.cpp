@@ -21,7 +21,6 @@
 namespace ingot {
 namespace {
 
-
 // pad lists (before, after) of the last dim first.
 Int pad_before(const Shape& pad, int rank, int dim) { return 2 * (rank - dim) <= pad.dim() ? pad[2 * (rank - dim - 1)] : Int(0); }
 Int pad_after(const Shape& pad, int rank, int dim) {

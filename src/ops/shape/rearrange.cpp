@@ -21,7 +21,6 @@ namespace {
 
 using Body = Value (*)(const Call&);
 
-
 // ---- repeat
 
 void repeat_meta(const Call& c, Outputs& o) {

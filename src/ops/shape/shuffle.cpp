@@ -14,7 +14,6 @@
 namespace ingot {
 namespace {
 
-
 Geometry shuffled_result(const Tensor& self, Shape sizes) {
   Geometry g;
   g.dtype = self.dtype();

@@ -12,7 +12,6 @@
 namespace ingot {
 namespace {
 
-
 Value reshape_body(const Call& c) {
   const Tensor& self = c.tensor(0);
   const Shape shape = infer_size(c[1].ints(), self.numel());
