@@ -22,3 +22,13 @@ macro(ingot_generated_ops)
     VERBATIM)
   add_custom_target(ingot_generated DEPENDS ${generated_headers})
 endmacro()
+
+# ingot_generated_functions(AS target): the library ingot_functions of those sources, compiled as
+# the target is. It is for programs that write ops as functions: Ingot itself names ops
+# (op/call.hpp), and `ingot` is built without waiting for three thousand of them.
+function(ingot_generated_functions as target)
+  add_library(ingot_functions STATIC ${INGOT_GENERATED_SOURCES})
+  target_link_libraries(ingot_functions PUBLIC ${target})
+  ingot_optimize(functions ${INGOT_LIGHT})
+  ingot_precompile(ingot_functions AS ${target})
+endfunction()

@@ -86,7 +86,8 @@ function(ingot_test_support)
   list(FILTER sources EXCLUDE REGEX verify_in_tests)  # the programs' own
   if(sources)
     add_library(ingot_test_support STATIC ${sources})
-    ingot_batch(ingot_test_support ${PROJECT_SOURCE_DIR}/tests/support/ .cpp)
+    # The two that have expectations are for programs that link GoogleTest.
+    ingot_batch(ingot_test_support ${PROJECT_SOURCE_DIR}/tests/support/ .cpp aot_harness transform_nestings)
     target_include_directories(ingot_test_support PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_link_libraries(ingot_test_support PUBLIC ${arg_USES})
     ingot_optimize(test_support ${INGOT_LIGHT})

@@ -52,7 +52,7 @@ inline std::string in_child(const std::function<void()>& f) {
   close(ends[1]);
   std::string found(1 << 14, 0);
   std::size_t length = 0;
-  for (ssize_t n; (n = read(ends[0], found.data() + length, found.size() - length)) > 0;) length += static_cast<std::size_t>(n);
+  for (ssize_t n; (n = ::read(ends[0], found.data() + length, found.size() - length)) > 0;) length += static_cast<std::size_t>(n);
   close(ends[0]);
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
