@@ -7,6 +7,7 @@ set(INGOT_TEST_MODELS
   "affine affine.c MUTATES=1"
   "affine_pure affine.c"
   "affine_external affine.c WEIGHTS=EXTERNAL"
+  "affine_pages affine.c WEIGHTS=EXTERNAL MUTATES=1 AROUND=65536"
   "affine_none affine.c WEIGHTS=0"
   "affine_appended affine.c WEIGHTS=APPENDED"
   "affine_no_level affine.c NO_LEVEL=1"

@@ -128,7 +128,7 @@ bool ConstantBuffer::load(const Weights& weights) {
     char* storage = weights.start() + c.position;
     Place where = Place::library;
     const bool is_aligned = reinterpret_cast<uintptr_t>(storage) % static_cast<uint64_t>(element_size(c.dtype)) == 0;
-    if (c.bytes && (!device_.is_cpu() || !is_aligned || (c.is_written && weights.is_shared()))) {
+    if (c.bytes && (!device_.is_cpu() || !is_aligned || c.is_written)) {
       char* own = slot(k);
       if (!own || !device_.copy(own, storage, c.bytes, INGOT_COPY_TO_DEVICE, nullptr)) return false;
       storage = own;

@@ -32,11 +32,13 @@ inline uint32_t owner_of(uint32_t k) {
 bool are_alike(uint32_t a, uint32_t b);
 
 // Own elements are in one block, a constant at a multiple of 64 bytes, in the order of the table. A
-// constant that is still as it came is where the library or its file has it; a user's is where the
-// user has it. Constants of one storage are always in one place: what is done to one of them is
-// done to all that are alike, and is seen in the others. On a device that is not the CPU the
-// library's constants are copied into the block, and are given to it as they lie there. What is
-// folded from the library's own constants is that of all containers (folded.hpp).
+// constant that is still as it came is where the library or its file has it, but one that runs
+// write is in the block from the beginning: others may have the library's bytes too, and a file's
+// are forgotten after foldings. A user's is where the user has it. Constants of one storage are
+// always in one place: what is done to one of them is done to all that are alike, and is seen in
+// the others. On a device that is not the CPU the library's constants are copied into the block,
+// and are given to it as they lie there. What is folded from the library's own constants is that of
+// all containers (folded.hpp).
 class ConstantBuffer {
  public:
   ConstantBuffer() = default;

@@ -49,7 +49,7 @@ class Weights {
   static bool set_file(const char* path);
 
   char* start() const { return start_; }
-  // Whether several containers see the same bytes, so that what runs write to must be copied first.
+  // Whether several containers see the same bytes.
   bool is_shared() const { return is_shared_; }
   const char* missing_file() const { return missing_file_; }
   const WeightsVersion& version() const { return version_; }

@@ -287,7 +287,8 @@ TEST_F(Memory, AForkDuringAFoldingHangsNowhere) {
 
 class MemoryOfFiles : public Memory {
  protected:
-  MemoryOfFiles() : Memory(library_path("affine_external")) {
+  explicit MemoryOfFiles(const std::string& name = "affine_external", size_t around = 0)
+      : Memory(library_path(name)), around_(around) {
     write(1);
     EXPECT_EQ(library_call(library, ingot_model_set_weights_file)(file().c_str()), 0);
   }
@@ -305,13 +306,15 @@ class MemoryOfFiles : public Memory {
     std::filesystem::remove(file());
     std::ofstream out(file(), std::ios::binary);
     out.write(reinterpret_cast<const char*>(&length), 8);
-    out << header;
+    out << header << std::string(around_, 0);
     out.write(reinterpret_cast<const char*>(all.data()), static_cast<std::streamsize>(all.size() * sizeof(float)));
+    out << std::string(around_, 0);
   }
   std::string file() const { return folder_.file("weights.safetensors"); }
 
  private:
   const testing::TestFolder folder_;
+  const size_t around_;  // bytes of the file before the elements, and behind them
 };
 
 TEST_F(MemoryOfFiles, I049_ContainersOfOneFileShareAndThoseOfItsSuccessorDoNot) {
@@ -326,8 +329,15 @@ TEST_F(MemoryOfFiles, I049_ContainersOfOneFileShareAndThoseOfItsSuccessorDoNot) 
   EXPECT_EQ(counts(second), (Counts{0, kFolded, kFolded}));
 }
 
+// Elements in whole pages of the file, which a folding gives back to the system, whatever the size
+// of a page; and runs count themselves.
+class MemoryOfPages : public MemoryOfFiles {
+ protected:
+  MemoryOfPages() : MemoryOfFiles("affine_pages", 65536) {}
+};
+
 // A container maps the file for itself, so what is written to its constants is seen nowhere else.
-TEST_F(MemoryOfFiles, I050_WhatWasWrittenToAConstantIsNotShared) {
+TEST_F(MemoryOfPages, I050_WhatWasWrittenToAConstantIsNotShared) {
   const Container first(library), second(library);
   ConstantsByName map;
   ASSERT_EQ(library_call(library, AOTInductorModelContainerExtractConstantsMap)(first, handle_of(map), false), 0);
@@ -338,6 +348,29 @@ TEST_F(MemoryOfFiles, I050_WhatWasWrittenToAConstantIsNotShared) {
   EXPECT_EQ(run_affine(second, x).y, AffineWeights().affine(x));
   EXPECT_EQ(foldings(), 2);
   EXPECT_EQ(values_of(map.at("layer.weight")), weights.w) << "and stays, whatever a folding gives back";
+}
+
+TEST_F(MemoryOfPages, I049_I050_NoFoldingForgetsWhatRunsWrote) {
+  const Container container(library);
+  EXPECT_EQ(counts(container), (Counts{kSteps, 0, 0}));
+  for (float steps = 1; steps <= 3; steps++) EXPECT_EQ(run_affine(container, x).steps, steps);
+  AffineWeights weights;
+  weights.w = AffineWeights::times(2).w;
+  update(container, {{"p_layer_weight", tensor_over(weights.w, {8, 16})}}, false);
+  const AffineResult updated = run_affine(container, x);
+  EXPECT_EQ(updated.y, weights.affine(x));
+  EXPECT_EQ(updated.steps, 4);
+
+  // Nor one of the set that is not running.
+  AffineWeights later;
+  later.w = AffineWeights::times(3).w;
+  update(container, {{"p_layer_weight", tensor_over(later.w, {8, 16})}}, true);
+  EXPECT_EQ(library_call(library, AOTInductorModelContainerRunConstantFolding)(container, true, nullptr, nullptr), 0);
+  EXPECT_EQ(run_affine(container, x).steps, 5);
+  swap(container);
+  const AffineResult swapped = run_affine(container, x);
+  EXPECT_EQ(swapped.y, later.affine(x));
+  EXPECT_EQ(swapped.steps, 5) << "four that were copied with the update, and this one";
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
  * DEVICE=1: it is compiled for the device of fake_device.h, and its numbers are in that one's
  * memory.
  * MUTATES=1: a run adds one to the buffer `steps`. WEIGHTS: where they are (EMBEDDED, EXTERNAL,
- * APPENDED, 0). NO_LEVEL=1: no processor has what the code needs. */
+ * APPENDED, 0). AROUND: bytes of an EXTERNAL file before the elements, and as many behind them.
+ * NO_LEVEL=1: no processor has what the code needs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -26,8 +27,11 @@
 #ifndef WEIGHTS
 #define WEIGHTS EMBEDDED
 #endif
+#ifndef AROUND
+#define AROUND 0
+#endif
 #if WEIGHTS == EXTERNAL
-#define FIRST 64 /* where the elements begin in the file: after 8 bytes with the length of the header, and 56 of header */
+#define FIRST (64 + AROUND) /* where the elements begin in the file: after 8 bytes with the length of the header, and 56 of header */
 #else
 #define FIRST 0
 #endif
@@ -194,7 +198,7 @@ const ingot_program ingot_the_program = {
     .weights_hash = 0x1122334455667788,
 #elif WEIGHTS == EXTERNAL
     .external_file = "affine.safetensors",
-    .weights_bytes = FIRST + sizeof(struct Weights),
+    .weights_bytes = FIRST + sizeof(struct Weights) + AROUND,
     .weights_hash = 0x7f9ab21ebcaeb5b1, /* of the header {"__metadata__":{"format":"test"}} and spaces */
 #endif
 };
