@@ -116,8 +116,12 @@ INGOT_EXPORT AOTIRuntimeError AOTInductorGetLastError(const char** error_msg);
 /* Copies the given tensors (borrowed; keys are internal names, unknown ones are ignored) into a
  * buffer. The whole storage of each must fit the constant's place: its bytes, rounded up to a
  * multiple of 64. With `validate_full_update` every parameter must be there; otherwise those that
- * are not keep what they have. Safe during runs on the inactive buffer; on the active one the
- * caller orders it against runs. */
+ * are not keep what they have. The inactive buffer begins as the active one: at its first update,
+ * and at the first one after each swap. Module buffers, tensor constants and empty parameters that
+ * an update of the inactive buffer leaves out are copied from the active one every time, also where
+ * an earlier update gave them: give those that are to change in one call, or use
+ * ingot_container_update of ingot/model.h. Safe during runs on the inactive buffer; on the active
+ * one the caller orders it against runs. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateConstantBuffer(AOTInductorModelContainerHandle container_handle,
                                                                             AOTInductorConstantMapHandle constant_map_handle,
                                                                             bool use_inactive, bool validate_full_update);

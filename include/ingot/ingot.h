@@ -186,10 +186,10 @@ INGOT_EXPORT ingot_status ingot_session_constant(const ingot_session* session, s
 /* A copy of a constant, and the caller's. */
 INGOT_EXPORT ingot_status ingot_session_get_constant(ingot_session* session, const char* name, bool inactive,
                                                      DLManagedTensorVersioned** tensor);
-/* Copies the given tensors. `full`: every parameter must be given; else those that are not keep
- * what they have. The inactive set begins as the active one: at its first update, and at the first
- * one after each swap. Safe during runs on the inactive set; on the active one no run may be
- * under way. */
+/* Copies the given tensors; constants that are not given keep what they have, so that several
+ * updates add up. `full`: every parameter must be given. The inactive set begins as the active one:
+ * at its first update, and at the first one after each swap. Safe during runs on the inactive set;
+ * on the active one no run may be under way. */
 INGOT_EXPORT ingot_status ingot_session_update(ingot_session* session, const ingot_named_tensor* tensors, size_t count,
                                                bool inactive, bool full);
 /* Computes now what is computed from others; else the next run does it. */

@@ -136,8 +136,9 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContain
 
 /* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's.
  * Their storages may be of any size: the elements alone are copied. The inactive set begins as the
- * active one: at its first update, and at the first one after each swap. A swap is refused where a
- * constant of the inactive set has no value. */
+ * active one: at its first update, and at the first one after each swap. Updates add up until then:
+ * constants of any kind that one leaves out keep what they have. A swap is refused where a constant
+ * of the inactive set has no value. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container,
                                                      const AOTInductorConstantMapEntry* pairs, size_t count, bool inactive,
                                                      bool full);

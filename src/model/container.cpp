@@ -234,12 +234,10 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
   const auto take_from_other = [&](bool alone) {
     for (uint32_t k = 0; use_inactive && k < stored; k++) {
       if (is_given(k, given) || !other.has(k) || target.is_alone(k) != alone) continue;
+      const bool is_exempt = may_be_left_out(program.constants[k]), follows = is_exempt && give != Give::elements;
+      if (!begins && !follows && target.has(k)) continue;
       const Lock lock(written_);
-      if (may_be_left_out(program.constants[k])) {
-        if (!target.copy_constant(k, other)) return false;
-      } else if ((begins || !target.has(k)) && !target.begin_as(k, other)) {
-        return false;
-      }
+      if (!(is_exempt ? target.copy_constant(k, other) : target.begin_as(k, other))) return false;
     }
     return true;
   };

@@ -11,7 +11,9 @@
 
 namespace ingot::model {
 
-// What an update does with a tensor that it is given.
+// What an update does with a tensor that it is given. `elements` is that of Ingot's own updates, of
+// which several add up; the others are PyTorch's, where buffers and tensor constants that an update
+// of the inactive set leaves out are each time what the active one has (I058).
 enum class Give {
   storage,  // its whole storage must fit the constant's place (I057); copied
   elements,  // copied, wherever they lie

@@ -167,6 +167,42 @@ TEST_F(Memory, I058_TheInactiveSetBeginsAsTheActiveOne) {
   EXPECT_EQ(run_affine(container, x).y, later.affine(x));
 }
 
+// Ingot's own updates add up, whatever they are of; with PyTorch's, buffers and tensor constants
+// that one leaves out are the active set's again.
+TEST_F(Memory, I058_UpdatesOfTheInactiveSetAddUp) {
+  const auto update_own = library_call(library, ingot_container_update);
+  for (const bool is_own : {true, false}) {
+    const Container container(library);
+    const auto give = [&](const char* name, Floats values) {
+      const AtenTensorHandle tensor = tensor_over(values, {static_cast<int64_t>(values.size())});
+      if (!is_own) return update(container, {{name, tensor}}, true);
+      const AOTInductorConstantMapEntry pair = {name, tensor};
+      EXPECT_EQ(update_own(container, &pair, 1, true, false), 0);
+      aoti_torch_delete_tensor_object(tensor);
+    };
+    AffineWeights weights;
+    weights.b = Floats(8, 1000);
+    weights.c = {7};
+    give("b_steps", {77});
+    give("_tensor_constant0", weights.c);
+    give("p_layer_bias", weights.b);
+    EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
+    EXPECT_EQ(run_affine(container, x).steps, 0);
+    swap(container);
+    if (!is_own) weights.c = AffineWeights().c;
+    const float steps = is_own ? 77 : 0;
+    EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
+    EXPECT_EQ(run_affine(container, x).steps, steps);
+
+    // The other set had none of them, and begins with them now.
+    weights.b = Floats(8, 2000);
+    give("p_layer_bias", weights.b);
+    swap(container);
+    EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
+    EXPECT_EQ(run_affine(container, x).steps, steps);
+  }
+}
+
 // A tensor of either set is written without the other's notice, whenever it was taken.
 TEST_F(Memory, I050_I058_WhatIsExtractedOfASetIsItsOwn) {
   for (const bool of_inactive : {false, true})
