@@ -273,10 +273,7 @@ AtenTensorHandle ConstantBuffer::tensor(uint32_t k) {
   if (!present_[k] || tensors_[k]) return tensors_[k];
   const ingot_constant& c = constant(k);
   const Host& h = host();
-  if (places_[owner_of(k)] == Place::library) {
-    weights_->lend();
-    is_as_loaded_ &= weights_->is_shared();  // what others have the same bytes of stays alike
-  }
+  if (places_[owner_of(k)] == Place::library) weights_->lend();
   char* storage = static_cast<char*>(elements_[k]);
   if (storage) storage -= c.storage_offset * element_size(c.dtype);
   if (h.create_tensor_from_blob(storage, c.rank, c.sizes, c.strides, c.storage_offset, h.dtypes[c.dtype], device_.host_code(),

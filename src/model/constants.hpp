@@ -71,7 +71,8 @@ class ConstantBuffer {
   void take_folded(Folded* folded);  // the use is the buffer's then; state FOLDED
   void clear();  // releases everything; state NONE
 
-  // Are all that a folding may read as they came with the library?
+  // Are all that a folding may read where the library or its file has them? Who has a tensor over
+  // them may have written there (Weights::is_lent).
   bool is_as_loaded() const { return is_as_loaded_; }
   // Bytes that it has memory for: of stored constants, and of folded ones.
   uint64_t own_bytes() const;

@@ -1,7 +1,8 @@
 // Folded constants: what is computed once from a set of constants, weights laid out for the
 // processor among it. All containers of the library in this process whose constants are as they
-// came with it use the same ones; the first that needs them computes them. Whoever has a pointer to
-// some has a use of them, to be given back by release().
+// came with it use the same ones; the first that needs them computes them. From when somebody was
+// handed a tensor over such constants, and may write there, each container computes its own.
+// Whoever has a pointer to some has a use of them, to be given back by release().
 #pragma once
 #include <sys/types.h>
 

@@ -89,7 +89,8 @@ bool Model::fold(Engine& engine, ConstantBuffer& constants, const Weights& weigh
                 program.weights == INGOT_WEIGHTS_NONE ? "the library was compiled without weights; update its constants first"
                                                       : "the update of this buffer left it out");
   }
-  const bool is_shared = constants.is_as_loaded() && engine.device.is_cpu();
+  // What somebody has a tensor over may be other numbers than when others folded it.
+  const bool is_shared = constants.is_as_loaded() && !weights.is_lent() && engine.device.is_cpu();
   Folded* folded = is_shared ? Folded::share({weights.version(), engine.level}) : Folded::make(engine.device);
   if (!folded) return false;
   if (!folded->is_made()) {

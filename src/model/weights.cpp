@@ -100,9 +100,11 @@ void Weights::lend() const {
   (is_shared_ ? embedded_is_lent : is_lent_).store(true, std::memory_order_relaxed);
 }
 
+bool Weights::is_lent() const { return (is_shared_ ? embedded_is_lent : is_lent_).load(std::memory_order_relaxed); }
+
 void Weights::forget_read() const {
   const BriefLock::Hold hold(lent_lock);
-  if (!(is_shared_ ? embedded_is_lent : is_lent_).load(std::memory_order_relaxed)) Pages::forget(start_, bytes_);
+  if (!is_lent()) Pages::forget(start_, bytes_);
 }
 
 // The area at the end of this library's own file.

@@ -49,13 +49,13 @@ class Weights {
   static bool set_file(const char* path);
 
   char* start() const { return start_; }
-  // Whether several containers see the same bytes.
-  bool is_shared() const { return is_shared_; }
   const char* missing_file() const { return missing_file_; }
   const WeightsVersion& version() const { return version_; }
 
   // Somebody gets to see the bytes and may write to them, from now on.
   void lend() const;
+  // Whether somebody did: of the library's own bytes, by any container of the process.
+  bool is_lent() const;
   // What was read of them is in no memory of this process any more, until it is read again: they
   // are in the file. Not where they may have been written to.
   void forget_read() const;
@@ -65,7 +65,7 @@ class Weights {
 
   Pages pages_;
   char* start_ = nullptr;
-  bool is_shared_ = false;
+  bool is_shared_ = false;  // several containers see the same bytes
   mutable std::atomic<bool> is_lent_{false};
   uint64_t bytes_ = 0;
   WeightsVersion version_;

@@ -2,7 +2,8 @@
  *   y = x · (2 w)ᵀ + b + c      x: [s0, 16], 1 ≤ s0 ≤ 64; y: [s0, 8]; 2 w is a folded constant
  *   steps                       the number of runs so far, where MUTATES; else what the buffer holds
  * ingot_test_folds counts the foldings of the process, and ingot_test_fold_grad_mode is the host's
- * grad mode in the last one; ingot_test_on_fold is called in each.
+ * grad mode in the last one; ingot_test_on_fold is called in each. They fail while
+ * ingot_test_fold_fails is not 0.
  * DEVICE=1: it is compiled for the device of fake_device.h, and its numbers are in that one's
  * memory.
  * MUTATES=1: a run adds one to the buffer `steps`. WEIGHTS: where they are (EMBEDDED, EXTERNAL,
@@ -102,7 +103,7 @@ static int32_t run(ingot_frame* frame) {
   return 0;
 }
 
-__attribute__((visibility("default"))) int ingot_test_folds, ingot_test_fold_grad_mode = -1;
+__attribute__((visibility("default"))) int ingot_test_folds, ingot_test_fold_grad_mode = -1, ingot_test_fold_fails;
 __attribute__((visibility("default"))) void (*ingot_test_on_fold)(void);
 
 static int32_t fold(ingot_frame* frame) {
@@ -115,7 +116,7 @@ static int32_t fold(ingot_frame* frame) {
   const float* w = frame->constants[W];
   float* w2 = ingot_rt_output(frame, 0, 2, sizes, strides);
   if (!w2) return 1;
-  if (w[0] == 12345) return ingot_rt_fail(frame, "cannot fold this weight");
+  if (w[0] == 12345 || ingot_test_fold_fails) return ingot_rt_fail(frame, "cannot fold this weight");
   for (int i = 0; i < kOut * kIn; i++) w2[i] = 2 * w[i];
   return 0;
 }
