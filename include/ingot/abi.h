@@ -24,7 +24,9 @@ typedef enum ingot_log_level {
 typedef void (*ingot_log_function)(void* context, ingot_log_level level, const char* line);
 
 /* Threads that run the parallel parts of runs. Results are the same to the bit whichever thread
- * runs a part, and however many there are. */
+ * runs a part, and however many there are. Later versions add fields at the end, as to
+ * ingot_options: fields beyond the size are null, and one that the library does not know may not be
+ * set. */
 typedef struct ingot_thread_pool {
   size_t size; /* sizeof(ingot_thread_pool) where the program was compiled */
   void* context; /* for the functions below */
@@ -33,7 +35,7 @@ typedef struct ingot_thread_pool {
    * it, several at once, and parts of one call may wait for nothing but each other's locks. */
   void (*parallel_for)(void* context, void (*part)(void* work, int32_t k), void* work, int32_t count);
   /* Around several calls that follow each other: threads that look for the next one, for a while,
-   * are there sooner than those that sleep. Both null: nobody cares. */
+   * are there sooner than those that sleep. Both or neither; null: nobody cares. */
   void (*begin)(void* context);
   void (*end)(void* context);
 } ingot_thread_pool;

@@ -1,11 +1,10 @@
 #include "host/c_versions.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "base/sized_structure.hpp"
 #include "host/c_status.hpp"
 
 namespace ingot {
@@ -17,26 +16,19 @@ namespace {
 static_assert(std::string_view(INGOT_VERSION) == INGOT_DOTTED(INGOT_VERSION_MAJOR, INGOT_VERSION_MINOR, INGOT_VERSION_PATCH),
               "the version in ingot/ingot.h is that of project() in CMakeLists.txt");
 
-constexpr std::size_t kMostOptions = 4096;  // a size beyond it was never set
-
 }  // namespace
 
 ingot_options options_of(const ingot_options* given) {
   ingot_options options = INGOT_OPTIONS_INIT;
   if (!given) return options;
   constexpr std::size_t kKnown = sizeof options;
-  const std::size_t size = given->size;
-  // No field crosses a multiple of the alignment, so that none is cut.
-  INGOT_REQUIRE(size >= sizeof size && size <= kMostOptions && size % alignof(ingot_options) == 0,
-                "ingot_options: size: expected sizeof(ingot_options), which is ", kKnown, " in version " INGOT_VERSION ", found ",
-                size, "; begin with `ingot_options o = INGOT_OPTIONS_INIT;`");
-  const char* bytes = reinterpret_cast<const char*>(given);
-  const char* unknown = std::find_if(bytes + std::min(size, kKnown), bytes + size, [](char c) { return c != 0; });
+  const StructureFault fault = copy_structure(*given, sizeof options.size, &options);
+  INGOT_REQUIRE(fault.kind != StructureFault::size, "ingot_options: size: expected sizeof(ingot_options), which is ", kKnown,
+                " in version " INGOT_VERSION ", found ", fault.at, "; begin with `ingot_options o = INGOT_OPTIONS_INIT;`");
   INGOT_REQUIRE(
-      unknown == bytes + size, "ingot_options: a field at byte ", unknown - bytes,
+      fault.kind != StructureFault::unknown_field, "ingot_options: a field at byte ", fault.at,
       " is set, of a later ingot.h than that of this library, which knows the first ", kKnown,
       " bytes; expected the library of the header that the program was compiled with or a later one, found " INGOT_VERSION);
-  std::memcpy(&options, given, std::min(size, kKnown));
   return options;
 }
 

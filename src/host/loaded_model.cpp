@@ -8,6 +8,7 @@
 #include "base/dlpack_type.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/given_pool.hpp"
 #include "base/log.hpp"
 #include "host/dlpack_tensors.hpp"
 #include "host/library_entry.hpp"
@@ -69,10 +70,10 @@ ContainerOptions container_options(const ModelLibrary& library, const std::strin
   if (options.device) of_container.device = options.device;
   of_container.proxy = open_proxy(library, operators);
   if (!options.pool) return of_container;
-  constexpr std::size_t kLeast = offsetof(ingot_thread_pool, begin);
-  INGOT_REQUIRE(options.pool->size >= kLeast, "ingot_thread_pool: size: expected sizeof(ingot_thread_pool), which is ",
-                sizeof(ingot_thread_pool), ", found ", options.pool->size);
-  INGOT_REQUIRE(options.pool->parallel_for, "ingot_thread_pool: parallel_for: expected a function, found null");
+  // Libraries of older versions look less closely.
+  ingot_thread_pool known;
+  char why[256];
+  INGOT_REQUIRE(read_pool(*options.pool, &known, why), why);
   INGOT_REQUIRE(library.ingot_container_set_pool, library.path(),
                 " was made by an older version of Ingot, or another compiler, and has threads of its own: leave the pool out, or "
                 "compile the program again");

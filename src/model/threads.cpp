@@ -1,8 +1,8 @@
 #include "model/threads.hpp"
 
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/given_pool.hpp"
 
 namespace ingot::model {
 namespace {
@@ -70,12 +70,8 @@ bool Threads::set_count(int count) {
 bool Threads::set_pool(const ingot_thread_pool* pool) {
   ingot_thread_pool taken = pool_over(own_);
   if (pool) {
-    // Of a later version we know the beginning; an earlier one has less.
-    if (pool->size < offsetof(ingot_thread_pool, begin))
-      return fail("thread pool: size: expected sizeof(ingot_thread_pool), which is %zu, found %zu", sizeof taken, pool->size);
-    taken = {};
-    memcpy(&taken, pool, pool->size < sizeof taken ? pool->size : sizeof taken);
-    if (!taken.parallel_for) return fail("thread pool: it has no parallel_for");
+    char why[256];
+    if (!read_pool(*pool, &taken, why)) return fail("%s", why);
   }
   pool_ = taken;
   return true;

@@ -24,7 +24,7 @@ class Threads {
   bool set_count(int count);  // a user error out of [1, 256]
 
   // Threads of this pool from now on; null: of its own. While nothing runs. A user error where it
-  // has no parallel_for.
+  // is none (base/given_pool.hpp).
   bool set_pool(const ingot_thread_pool* pool);
 
   bool is_idle() { return own_.is_idle(); }  // no region of its own pool is under way; for who is alone with them

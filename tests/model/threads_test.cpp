@@ -358,13 +358,53 @@ TEST_F(Pool, ThoseOfOtherHeaders) {
   pool.functions.size = 8;
   EXPECT_EQ(set_pool(container, &pool.functions), 1);
   EXPECT_EQ(library_call(library, ingot_last_error)(),
-            std::string("thread pool: size: expected sizeof(ingot_thread_pool), which is 40, found 8"));
+            std::string("ingot_thread_pool: size: expected sizeof(ingot_thread_pool), which is 40, found 8"));
   pool.functions.size = sizeof pool.functions;
   pool.functions.parallel_for = nullptr;
   EXPECT_EQ(set_pool(container, &pool.functions), 1);
-  EXPECT_EQ(library_call(library, ingot_last_error)(), std::string("thread pool: it has no parallel_for"));
+  EXPECT_EQ(library_call(library, ingot_last_error)(),
+            std::string("ingot_thread_pool: parallel_for: expected a function, found null"));
   EXPECT_EQ(total(container, 5), expected_total(5));
   EXPECT_EQ(pool.calls, 2) << "a pool that is refused changes nothing";
+}
+
+// No half of a pointer is called, no `end` without its `begin`, and no field is passed over.
+TEST_F(Pool, OneThatIsUnderstoodInPartIsRefused) {
+  const Library library(library_path("many"));
+  const auto set_pool = library_call(library, ingot_container_set_pool);
+  const Container container(library);
+  ASSERT_EQ(library_call(library, ingot_container_set_threads)(container, 3), 0);
+  OwnPool pool(backwards);
+  struct {
+    ingot_thread_pool known;
+    void* later;
+  } given = {pool.functions, nullptr};
+  const auto refusal = [&] {
+    EXPECT_EQ(set_pool(container, &given.known), 1);
+    return std::string(library_call(library, ingot_last_error)());
+  };
+  for (const size_t size : {size_t{28}, size_t{39}, size_t{41}, SIZE_MAX - 7}) {
+    given.known.size = size;
+    EXPECT_EQ(refusal(),
+              "ingot_thread_pool: size: expected sizeof(ingot_thread_pool), which is 40, found " + std::to_string(size));
+  }
+  given.known.size = offsetof(ingot_thread_pool, end);  // of a header that has `begin` alone
+  EXPECT_EQ(refusal(), "ingot_thread_pool: begin and end: expected both or neither, found begin alone");
+  given.known.size = sizeof given.known;
+  given.known.begin = nullptr;
+  EXPECT_EQ(refusal(), "ingot_thread_pool: begin and end: expected both or neither, found end alone");
+  given.known = pool.functions;
+  given.known.size = sizeof given;
+  given.later = &pool;
+  EXPECT_EQ(
+      refusal(),
+      "ingot_thread_pool: a field at byte 40 is set, of a later ingot/abi.h than that of this library, which knows the first "
+      "40 bytes");
+  given.later = nullptr;
+  ASSERT_EQ(set_pool(container, &given.known), 0);
+  EXPECT_EQ(total(container, 5), expected_total(5));
+  EXPECT_EQ(pool.begun, 1);
+  EXPECT_EQ(pool.ended, 1);
 }
 
 TEST_F(Pool, AForkHasThreadsOfItsOwn) {
