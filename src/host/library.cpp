@@ -74,6 +74,34 @@ void* open_library(const std::string& path, const char* what = "model") {
   }
 }
 
+// What a library writes comes to a function of this code, which may be unloaded while somebody else
+// keeps the library: how many of us have each of them open, by the loader's handle. Never
+// destroyed, as sessions may be closed while the process ends.
+class LogUsers {
+ public:
+  static LogUsers& all() {
+    static auto* const users = new LogUsers;
+    return *users;
+  }
+  void add(const ModelLibrary& library, void* handle, ingot_log_function write) {
+    const std::scoped_lock lock(mutex_);
+    counts_[handle]++;
+    library.ingot_model_set_log(write, nullptr);
+  }
+  // The last one takes the function back.
+  void remove(const ModelLibrary& library, void* handle) {
+    const std::scoped_lock lock(mutex_);
+    const auto users = counts_.find(handle);
+    if (users == counts_.end() || --users->second > 0) return;
+    counts_.erase(users);
+    library.ingot_model_set_log(nullptr, nullptr);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, std::size_t> counts_;
+};
+
 }  // namespace
 
 void load_operators(const std::string& path) { open_library(path, "operators"); }
@@ -114,14 +142,17 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
 #undef INGOT_LOOK_UP
     // Libraries of before these were there print what they say all the same.
     if (is_own() && ingot_print_errors) ingot_print_errors(false);
-    if (is_own() && ingot_model_set_log) ingot_model_set_log(is_quiet ? write_log_if_heard : write_log, nullptr);
+    if (is_own() && ingot_model_set_log) LogUsers::all().add(*this, handle_, is_quiet ? write_log_if_heard : write_log);
   } catch (...) {
     dlclose(handle_);
     throw;
   }
 }
 
-ModelLibrary::~ModelLibrary() { dlclose(handle_); }
+ModelLibrary::~ModelLibrary() {
+  if (is_own() && ingot_model_set_log) LogUsers::all().remove(*this, handle_);
+  dlclose(handle_);
+}
 
 void ModelLibrary::require_own(const char* what) const {
   INGOT_REQUIRE(is_own(), path_, " was not made by Ingot, or by another version of it: ", what, " needs what it does not have");

@@ -1,6 +1,10 @@
 // What sessions and packages say beside errors (ingot/ingot.h): to a function, or nowhere.
+#include <dlfcn.h>
+
 #include "bad_input_fixture.hpp"
+#include "ingot/aoti.h"
 #include "ingot/aoti_host.h"
+#include "ingot/model.h"
 #include "io/zip_writer.hpp"
 
 namespace ingot {
@@ -62,6 +66,36 @@ TEST_F(CLog, WithoutAFunctionNothingIsSaid) {
   ingot_session* none = nullptr;
   EXPECT_EQ(ingot_session_open(path("none.so").c_str(), nullptr, &none), INGOT_INVALID);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+// Somebody else may keep a library loaded for longer than the code of the function that its lines
+// came to.
+TEST_F(CLog, ALibraryIsWithoutTheFunctionAfterItsLastSession) {
+  const std::string file = mlp();
+  void* kept = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(kept) << dlerror();
+  const auto create = reinterpret_cast<decltype(&AOTInductorModelContainerCreateWithDevice)>(
+      dlsym(kept, "AOTInductorModelContainerCreateWithDevice"));
+  const auto print_errors = reinterpret_cast<decltype(&ingot_print_errors)>(dlsym(kept, "ingot_print_errors"));
+  ASSERT_TRUE(create && print_errors);
+  const auto printed_of_failure = [&] {
+    print_errors(true);
+    ::testing::internal::CaptureStderr();
+    AOTInductorModelContainerHandle none = nullptr;
+    EXPECT_EQ(create(&none, 0, "cpu", nullptr), AOTI_RUNTIME_FAILURE);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  listen();
+  ingot_session *first = nullptr, *second = nullptr;
+  for (ingot_session** s : {&first, &second}) ASSERT_EQ(ingot_session_open(file.c_str(), nullptr, s), INGOT_OK) << ingot_error();
+  ingot_session_close(first);
+  EXPECT_EQ(printed_of_failure(), "");
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_EQ(lines_[0], (std::pair(INGOT_LOG_ERROR, std::string("num_models must be positive, but got 0"))));
+  ingot_session_close(second);
+  EXPECT_EQ(printed_of_failure(), "Error: num_models must be positive, but got 0\n");
+  EXPECT_EQ(lines_.size(), 1u);
+  dlclose(kept);
 }
 
 // C++ users hear on standard error, and all of it comes to the function where there is one.
