@@ -105,6 +105,9 @@ static inline AOTIRuntimeError @P@_run_entry(AOTInductorModelContainerHandle mod
                                              AtenTensorHandle* outputs, size_t output_count) {
   AtenTensorHandle handles[@MOST@];
   size_t k;
+  /* More than any entry has: the container says how many it wants. */
+  if (input_count > @MOST@)
+    return @P@_container_run_entry(model, entry, NULL, input_count, outputs, output_count, NULL);
   for (k = 0; k < input_count; k++) {
     const ingot_tensor_info* t = &inputs[k];
     if (@P@_tensor_from_memory(t->data, t->dtype, t->rank, t->sizes, t->strides, &handles[k])) {

@@ -56,10 +56,13 @@ static int is_close(const float* found, const float* expected, size_t count) {
 static void mlp(char* file) {
   const int64_t sizes[] = {8, 64}, wrong[] = {8, 63};
   ingot_tensor_info x = {NULL, INGOT_FLOAT32, 2, NULL, NULL}, y;
+  ingot_tensor_info many[64];
   AOTInductorModelContainerHandle model;
   AtenTensorHandle result;
+  int k;
   x.data = tensor(file, "in.0");
   x.sizes = sizes;
+  for (k = 0; k < 64; k++) many[k] = x;
   CHECK(mlp_open(&model, 1) == 0);
   CHECK(mlp_run(model, &x, &result) == 0 && mlp_tensor_describe(result, &y) == 0);
   CHECK(y.rank == 2 && y.sizes[0] == 8 && y.sizes[1] == 10 && y.dtype == INGOT_FLOAT32);
@@ -67,6 +70,14 @@ static void mlp(char* file) {
   CHECK(mlp_tensor_delete(result) == 0);
   x.sizes = wrong;
   CHECK(mlp_run(model, &x, &result) != 0 && strstr(mlp_last_error(), "63") && !*lm_last_error());
+  x.sizes = sizes;
+  /* More inputs than the model has, and fewer; then one run that is right. */
+  CHECK(mlp_run_entry(model, 0, many, 64, &result, 1) != 0);
+  CHECK(strstr(mlp_last_error(), "expected inputs vector size to be 1, but got 64") != NULL);
+  CHECK(mlp_run_entry(model, 0, many, 0, &result, 1) != 0);
+  CHECK(strstr(mlp_last_error(), "expected inputs vector size to be 1, but got 0") != NULL);
+  CHECK(mlp_run_entry(model, 9, many, 64, &result, 1) != 0 && strstr(mlp_last_error(), "entry point 9: there are 1"));
+  CHECK(mlp_run_entry(model, 0, many, 1, &result, 1) == 0 && mlp_tensor_delete(result) == 0);
   CHECK(strcmp(mlp_model_name(), lm_model_name()) != 0);
   CHECK(mlp_close(model) == 0);
 }
