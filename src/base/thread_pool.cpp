@@ -59,11 +59,8 @@ bool ThreadPool::is_idle() const {
 }
 
 void ThreadPool::run(void (*part)(void* work, int32_t k), void* work, int32_t count) {
-  const bool is_sound = fork_mark_.is_sound([this] {
-    forget_parent();
-    return true;
-  });
-  Lane* lane = is_sound && count > 1 ? take_lane() : nullptr;
+  notice_fork();
+  Lane* lane = count > 1 ? take_lane() : nullptr;
   if (!lane) {  // so many callers keep the machine busy by themselves
     for (int32_t k = 0; k < count; k++) part(work, k);
     return;
@@ -212,10 +209,7 @@ void ThreadPool::start_threads(int helpers) {
 }
 
 void ThreadPool::end_threads() {
-  fork_mark_.is_sound([this] {
-    forget_parent();
-    return true;
-  });
+  notice_fork();
   pthread_mutex_lock(&starting_);
   stop_.store(true, std::memory_order_seq_cst);
   epoch_.fetch_add(1, std::memory_order_seq_cst);  // so that one who is about to sleep does not
@@ -228,10 +222,19 @@ void ThreadPool::end_threads() {
 }
 
 void ThreadPool::end_for_good() {
+  notice_fork();
   pthread_mutex_lock(&starting_);
   is_over_ = true;
   pthread_mutex_unlock(&starting_);
   end_threads();
+}
+
+// Before the lock is taken, which a thread of the parent may have held.
+void ThreadPool::notice_fork() {
+  fork_mark_.is_sound([this] {
+    forget_parent();
+    return true;
+  });
 }
 
 // In a child of fork(), where the threads of the parent are not, nor the callers of its regions:

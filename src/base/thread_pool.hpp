@@ -69,6 +69,7 @@ class ThreadPool {
   bool take_parts(Lane& lane);
   bool take_parts_of_all(int first);
   void start_threads(int wanted);
+  void notice_fork();
   void forget_parent();
   bool look_for_epoch_after(uint32_t epoch) const;
   void sleep_until_epoch_after(uint32_t epoch);

@@ -7,11 +7,15 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "base/process_pool.hpp"
 #include "support/sanitized.hpp"
 
 namespace ingot {
@@ -160,6 +164,65 @@ TEST(ThreadPool, AForkHasThreadsOfItsOwn) {
   EXPECT_EQ(status, 0);
   may_go = true;
   other.join();
+}
+
+// The state of a thread of this process, as the kernel's letter: 'S' is asleep.
+char state_of_thread(pid_t id) {
+  std::ifstream file("/proc/self/task/" + std::to_string(id) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t end = line.rfind(')');
+  return end == std::string::npos || end + 2 >= line.size() ? '?' : line[end + 2];
+}
+
+// How a child ends that is forked while one thread has a region under way and another one waits for
+// it to end the threads, with the pool's lock.
+int status_of_fork_while_threads_end(ThreadPool& pool, const std::function<void()>& in_child) {
+  std::atomic<int> inside = 0;
+  std::atomic<bool> may_go = false;
+  std::thread caller([&] {
+    run(pool, 2, [&](int32_t) {
+      inside++;
+      while (!may_go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  });
+  while (inside < 2) std::this_thread::yield();
+  std::atomic<pid_t> id = 0;
+  std::thread ender([&] {
+    id = gettid();
+    pool.end_threads();
+  });
+  while (id == 0 || state_of_thread(id) != 'S') std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    in_child();
+    _exit(1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  may_go = true;
+  caller.join();
+  ender.join();
+  return status;
+}
+
+TEST(ThreadPool, AForkDoesNotWaitForALockOfItsParent) {
+  if (kThreadSanitized) GTEST_SKIP() << "the thread sanitizer takes the lock for the parent's thread's";
+  ThreadPool pool;
+  EXPECT_EQ(status_of_fork_while_threads_end(pool,
+                                             [&] {
+                                               pool.end_for_good();
+                                               _exit(threads_of_this_process() == 1 && pool.is_idle() ? 0 : 1);
+                                             }),
+            0);
+}
+
+// Not by _exit(): what a process has is destroyed, its pool too.
+TEST(ThreadPool, AForkCanExit) {
+  if (kThreadSanitized || kAddressSanitized)
+    GTEST_SKIP() << "sanitizers look at exit for locks and memory of threads that the child does not have";
+  EXPECT_EQ(status_of_fork_while_threads_end(process_pool(), [] { std::exit(0); }), 0);
 }
 
 }  // namespace
