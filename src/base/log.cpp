@@ -3,32 +3,24 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
 #include "base/error.hpp"
+#include "base/log_function.hpp"
 
 namespace ingot {
 namespace {
 
-// The lock is held while the function runs: when set_log returns the one before has gone.
-std::mutex mutex;
-ingot_log_function function = nullptr;
-void* function_context = nullptr;
-
+LogFunction function;
 thread_local bool is_quiet = false;
 
 }  // namespace
 
-void set_log(ingot_log_function write, void* context) {
-  const std::scoped_lock lock(mutex);
-  function = write;
-  function_context = context;
-}
+void set_log(ingot_log_function write, void* context) { function.set(write, context); }
 
 void say(ingot_log_level level, const char* line) noexcept {
-  const std::scoped_lock lock(mutex);
-  if (function) return function(function_context, level, line);
-  if (!is_quiet) std::fprintf(stderr, "%s%s\n", level == INGOT_LOG_WARNING ? "[WARNING] " : "", line);
+  function.call(level, line, [&] {
+    if (!is_quiet) std::fprintf(stderr, "%s%s\n", level == INGOT_LOG_WARNING ? "[WARNING] " : "", line);
+  });
 }
 
 void write_log(void*, ingot_log_level level, const char* line) { say(level, line); }

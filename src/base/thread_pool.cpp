@@ -1,24 +1,15 @@
 #include "base/thread_pool.hpp"
 
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "base/futex.hpp"
 
 namespace ingot {
 namespace {
 
-static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint64_t>::is_always_lock_free);
-
-// Sleeps while the word has that value; may also wake for no reason.
-void futex_wait(std::atomic<uint32_t>& word, uint32_t value) {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
-}
-void futex_wake(std::atomic<uint32_t>& word, int count) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 void pause_a_little() {
 #if defined(__x86_64__)

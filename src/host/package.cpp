@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/fork_mark.hpp"
 #include "base/log.hpp"
 #include "format/pt2/archive.hpp"
 #include "host/compiled_file.hpp"
@@ -156,20 +157,78 @@ UnpackedModel unpack_model(const std::string& path, const std::string& wanted,
   return model;
 }
 
-std::shared_ptr<const UnpackedModel> share_model(const std::string& path, const std::string& model_name) {
+namespace {
+
+// The unpacked models of this process. Who wants one that somebody is unpacking waits for that one
+// alone: it may be gigabytes.
+class SharedModels {
+ public:
   using Key = std::tuple<dev_t, ino_t, off_t, time_t, long, std::string>;
-  static std::mutex mutex;
-  static std::map<Key, std::weak_ptr<const UnpackedModel>> known;
+
+  template <class Unpack>
+  std::shared_ptr<const UnpackedModel> get(const Key& key, Unpack unpack) {
+    // A fork in the middle of something has only half of it, and forgets all.
+    fork_mark_.is_sound([this] {
+      if (!is_idle()) all_ = new All;
+      return true;
+    });
+    const Use use(*all_, key);
+    const std::scoped_lock lock(use.place.unpacking);
+    std::shared_ptr<const UnpackedModel> model = use.place.model.lock();
+    if (!model) use.place.model = model = unpack();
+    return model;
+  }
+
+ private:
+  struct Place {
+    std::mutex unpacking;  // guards `model`
+    std::weak_ptr<const UnpackedModel> model;
+    int users = 0;  // those who are asking for it
+  };
+  struct All {
+    std::mutex mutex;  // of the map and the counts of users
+    std::map<Key, Place> places;
+  };
+  struct Use {
+    Use(All& a, const Key& key) : all(a), place(begin(a, key)) {}
+    ~Use() {
+      const std::scoped_lock lock(all.mutex);
+      place.users--;
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+    static Place& begin(All& all, const Key& key) {
+      const std::scoped_lock lock(all.mutex);
+      std::erase_if(all.places, [](const auto& entry) { return entry.second.users == 0 && entry.second.model.expired(); });
+      Place& place = all.places[key];
+      place.users++;
+      return place;
+    }
+
+    All& all;
+    Place& place;
+  };
+
+  // For who is alone with it.
+  bool is_idle() {
+    const std::unique_lock lock(all_->mutex, std::try_to_lock);
+    return lock && std::ranges::all_of(all_->places, [](const auto& entry) { return entry.second.users == 0; });
+  }
+
+  All* all_ = new All;
+  ForkMark fork_mark_;
+};
+
+}  // namespace
+
+std::shared_ptr<const UnpackedModel> share_model(const std::string& path, const std::string& model_name) {
+  static SharedModels& shared = *new SharedModels;  // never destroyed: a thread may still ask while the process ends
   struct stat about{};
   const auto unpacked = [&] { return std::make_shared<const UnpackedModel>(unpack_model(path, model_name)); };
   if (stat(path.c_str(), &about) != 0) return unpacked();  // which says what is wrong with it
-  const std::scoped_lock lock(mutex);
-  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<const UnpackedModel>& place =
-      known[Key(about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec, model_name)];
-  std::shared_ptr<const UnpackedModel> model = place.lock();
-  if (!model) place = model = unpacked();
-  return model;
+  return shared.get({about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec, model_name},
+                    unpacked);
 }
 
 bool UnpackedModel::has_weight(const std::string& name) const { return archive->contains(text(kWeights, name)); }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log_function.hpp"
+
 namespace ingot::model {
 namespace {
 
@@ -79,17 +81,8 @@ static bool are_printed = true;
 bool prints_errors() { return __atomic_load_n(&are_printed, __ATOMIC_RELAXED); }
 void set_prints_errors(bool enabled) { __atomic_store_n(&are_printed, enabled, __ATOMIC_RELAXED); }
 
-// The lock is held while the function runs: when set_log returns the one before has gone.
-static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
-static ingot_log_function log_function = nullptr;
-static void* log_context = nullptr;
-
-void set_log(ingot_log_function write, void* context) {
-  pthread_mutex_lock(&log_mutex);
-  log_function = write;
-  log_context = context;
-  pthread_mutex_unlock(&log_mutex);
-}
+static LogFunction log_function;
+void set_log(ingot_log_function write, void* context) { log_function.set(write, context); }
 
 void log_line(ingot_log_level level, const char* mark, const char* format, ...) {
   char line[kMostText + 64];
@@ -97,10 +90,7 @@ void log_line(ingot_log_level level, const char* mark, const char* format, ...) 
   va_start(arguments, format);
   vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  pthread_mutex_lock(&log_mutex);
-  if (log_function) log_function(log_context, level, line);
-  else fprintf(stderr, "%s%s\n", mark, line);
-  pthread_mutex_unlock(&log_mutex);
+  log_function.call(level, line, [&] { fprintf(stderr, "%s%s\n", mark, line); });
 }
 
 }  // namespace ingot::model

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include "base/process_lock.hpp"
+
 namespace ingot::model {
 namespace {
 
 // Every store to these leaves a list, so that a fork at any moment has one.
-BriefLock shared_lock;
+ProcessLock shared_lock;
 Folded* first_shared = nullptr;  // each while it has users
 
 }  // namespace
@@ -24,7 +26,7 @@ Folded::~Folded() {
 
 // With a use more: those of that origin, or else `otherwise`, which then are.
 Folded* Folded::find(const FoldedOrigin& origin, Folded* otherwise) {
-  const BriefLock::Hold hold(shared_lock);
+  const ProcessLock::Hold hold(shared_lock);
   for (Folded* f = first_shared; f; f = f->next_) {
     // This process was forked from one that was at work on them, and nobody here will end it.
     const bool is_lost = !f->is_made() && f->maker_ != otherwise->maker_;
@@ -73,7 +75,7 @@ void Folded::end_making(bool is_well) {
   state_.store(is_well ? State::made : State::failed, std::memory_order_release);
   if (maker_ == 0) return;
   if (!is_well) {
-    const BriefLock::Hold hold(shared_lock);
+    const ProcessLock::Hold hold(shared_lock);
     unlist();
   }
   making_.unlock();
@@ -81,7 +83,7 @@ void Folded::end_making(bool is_well) {
 
 void Folded::release() {
   {
-    const BriefLock::Hold hold(shared_lock);
+    const ProcessLock::Hold hold(shared_lock);
     if (users_.fetch_sub(1, std::memory_order_relaxed) > 1) return;
     unlist();
   }

@@ -1,11 +1,7 @@
 // Locks over libc's own.
 #pragma once
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
-#include <unistd.h>
-
-#include <atomic>
 
 namespace ingot::model {
 
@@ -55,34 +51,6 @@ class Condition {
 
  private:
   pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;
-};
-
-// Of the whole process, for moments. A fork while another thread holds it leaves it to the child,
-// which takes it over: what it guards is whole after every store.
-class BriefLock {
- public:
-  class Hold {
-   public:
-    explicit Hold(BriefLock& lock) : lock_(lock) { lock_.lock(); }
-    ~Hold() { lock_.holder_.store(0, std::memory_order_release); }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-
-   private:
-    BriefLock& lock_;
-  };
-
- private:
-  void lock() {
-    const pid_t own = getpid();
-    for (pid_t holder = 0; !holder_.compare_exchange_weak(holder, own, std::memory_order_acquire);) {
-      if (holder != own) continue;  // nobody, or somebody in the process that this one was forked from
-      sched_yield();
-      holder = 0;
-    }
-  }
-
-  std::atomic<pid_t> holder_{0};
 };
 
 // Many may hold it together, or one alone. Whoever comes first is let in first, so neither runs nor

@@ -14,18 +14,18 @@
 #define XXH_NO_STREAM
 #include <xxhash.h>
 
+#include "base/process_lock.hpp"
 #include "model/error.hpp"
-#include "model/lock.hpp"
 
 namespace ingot::model {
 namespace {
 
 char given_path[1024];  // empty: the file is beside this library
-BriefLock path_lock;
+ProcessLock path_lock;
 
 // Those in the library are the same bytes for all containers.
 std::atomic<bool> embedded_is_lent{false};
-BriefLock lent_lock;
+ProcessLock lent_lock;
 
 WeightsVersion version_of(const struct stat& about) {
   return {about.st_dev, about.st_ino, static_cast<uint64_t>(about.st_size), about.st_mtim.tv_sec, about.st_mtim.tv_nsec};
@@ -34,7 +34,7 @@ WeightsVersion version_of(const struct stat& about) {
 // The path of a file beside this library.
 bool path_of_weights(const char* name, char* path, size_t most) {
   {
-    const BriefLock::Hold hold(path_lock);
+    const ProcessLock::Hold hold(path_lock);
     if (*given_path) return snprintf(path, most, "%s", given_path) > 0;
   }
   Dl_info library{};
@@ -96,14 +96,14 @@ void Pages::forget(char* from, uint64_t bytes) {
 }
 
 void Weights::lend() const {
-  const BriefLock::Hold hold(lent_lock);
+  const ProcessLock::Hold hold(lent_lock);
   (is_shared_ ? embedded_is_lent : is_lent_).store(true, std::memory_order_relaxed);
 }
 
 bool Weights::is_lent() const { return (is_shared_ ? embedded_is_lent : is_lent_).load(std::memory_order_relaxed); }
 
 void Weights::forget_read() const {
-  const BriefLock::Hold hold(lent_lock);
+  const ProcessLock::Hold hold(lent_lock);
   if (!is_lent()) Pages::forget(start_, bytes_);
 }
 
@@ -143,7 +143,7 @@ bool Weights::set_file(const char* path) {
   const size_t length = strlen(path);
   if (length == 0 || length >= sizeof given_path)
     return fail("the path of the weights file: expected 1 to %zu bytes, found %zu", sizeof given_path - 1, length);
-  const BriefLock::Hold hold(path_lock);
+  const ProcessLock::Hold hold(path_lock);
   memcpy(given_path, path, length + 1);
   return true;
 }

@@ -484,6 +484,36 @@ TEST_F(Pool, AForkDuringARunIsRefusedAndHangsNowhere) {
   }
 }
 
+// A line that the parent was in the middle of does not keep the child from its own.
+TEST_F(Pool, AForkWhileTheLogHearsALineCanLog) {
+  if (kThreadSanitized) GTEST_SKIP() << "the thread sanitizer takes locks in the child for those of the parent's threads";
+  const Library library(library_path("many"));
+  const auto set_log = library_call(library, ingot_model_set_log);
+  const auto complain = [&] { return library_call(library, AOTInductorModelContainerSwapConstantBuffer)(nullptr); };
+  caller_is_inside = caller_may_go = false;
+  set_log(
+      [](void*, ingot_log_level, const char*) {
+        caller_is_inside = true;
+        while (!caller_may_go) std::this_thread::sleep_for(1ms);
+      },
+      nullptr);
+  std::thread caller([&] { EXPECT_EQ(complain(), 1); });
+  while (!caller_is_inside) std::this_thread::sleep_for(1ms);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    int lines = 0;
+    set_log([](void* context, ingot_log_level, const char*) { ++*static_cast<int*>(context); }, &lines);
+    _exit(complain() == 1 && complain() == 1 && lines == 2 ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  caller_may_go = true;
+  caller.join();
+  set_log(nullptr, nullptr);
+}
+
 TEST_F(Pool, ALibraryCanBeUnloaded) {
   const auto is_loaded = [] {
     std::ifstream maps("/proc/self/maps");

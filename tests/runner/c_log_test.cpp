@@ -1,11 +1,17 @@
 // What sessions and packages say beside errors (ingot/ingot.h): to a function, or nowhere.
 #include <dlfcn.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
 #include "bad_input_fixture.hpp"
 #include "ingot/aoti.h"
 #include "ingot/aoti_host.h"
 #include "ingot/model.h"
 #include "io/zip_writer.hpp"
+#include "support/sanitized.hpp"
 
 namespace ingot {
 namespace {
@@ -39,6 +45,26 @@ class CLog : public BadInput {
     ingot_session* session = nullptr;
     EXPECT_EQ(ingot_session_open(file.c_str(), nullptr, &session), INGOT_OK) << ingot_error();
     ingot_session_close(session);
+  }
+  // Does `meanwhile` while another thread opens the old package, is being warned, and has not come
+  // further than the function that hears it.
+  void while_it_is_opened(const std::string& old, const std::function<void()>& meanwhile) {
+    struct Listener {
+      std::atomic<bool> hears = false, may_go = false;
+    } listener;
+    ingot_set_log(
+        [](void* context, ingot_log_level, const char*) {
+          Listener& l = *static_cast<Listener*>(context);
+          l.hears = true;
+          while (!l.may_go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        &listener);
+    std::thread opener([&] { load(old); });
+    while (!listener.hears) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    meanwhile();
+    listener.may_go = true;
+    opener.join();
+    ingot_set_log(nullptr, nullptr);
   }
   Lines lines_;
 };
@@ -110,6 +136,33 @@ TEST_F(CLog, TheFunctionHearsTheLibraryToo) {
   aoti_torch_warn("f", "file.cpp", 7, "careful");
   ASSERT_EQ(lines_.size(), 2u);
   EXPECT_EQ(lines_[1], (std::pair(INGOT_LOG_WARNING, std::string("careful (f at file.cpp:7)"))));
+}
+
+// It may take long to unpack a package, and to write a line.
+TEST_F(CLog, AnotherPackageOpensWhileOneIsUnpacked) {
+  const std::string old = old_package(), other = path("other.pt2");
+  write_package(other, {{"model", mlp(), R"({"AOTI_DEVICE_KEY": "cpu"})", ""}});
+  std::future<void> opened;
+  while_it_is_opened(old, [&] {
+    opened = std::async(std::launch::async, [&] { load(other); });
+    EXPECT_EQ(opened.wait_for(std::chrono::seconds(20)), std::future_status::ready)
+        << "it waits for a package that is not its own";
+  });
+}
+
+// The thread that was in the middle of it is not in the child.
+TEST_F(CLog, AForkWhileAPackageIsUnpackedLogsAndOpensIt) {
+  if (kThreadSanitized) GTEST_SKIP() << "the thread sanitizer takes locks in the child for those of the parent's threads";
+  const std::string old = old_package();
+  while_it_is_opened(old, [&] {
+    EXPECT_EQ(in_child([&] {
+                listen();
+                load(old);
+                load(old);
+                if (lines_.size() != 2 || HasFailure()) throw_user_error(text(lines_.size(), " lines"));
+              }),
+              "no error");
+  });
 }
 
 }  // namespace
