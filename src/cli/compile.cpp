@@ -18,6 +18,7 @@
 #include "cli/progress.hpp"
 #include "cli/quantity.hpp"
 #include "cli/verb.hpp"
+#include "compiler/object_header.hpp"
 #include "compiler/pipeline.hpp"
 #include "format/load.hpp"
 #include "io/file.hpp"
@@ -280,6 +281,7 @@ void run(CompileVerb& o) {
   require_apart({o.output, o.output + ".safetensors"}, read);
   if (o.makes_object()) require_apart({header_of(o.output)}, read);
   require_one_output(o);
+  if (o.makes_object()) require_header_place(header_of(o.output), o.output);  // before the work
   OutputFile output(o.output, usual_name);
   o.output = output.path();
   if (o.threads > 0) set_num_threads(o.threads);
@@ -372,9 +374,11 @@ void add_compile_verb(CLI::App& app) {
                        "; what is bytes has no text");
   verb->add_option("--skip", o->skip, "leave these stages out, to find the one that is at fault: " + listed(skippable_stages()))
       ->delimiter(',');
-  verb->add_option("--emit", o->emit,
-                   "object: instead of a library an object file for programs to be linked with, or an archive of it (-o NAME.a), "
-                   "and a C header; graph, loop, llvm, asm: these texts too (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
+  verb->add_option(
+          "--emit", o->emit,
+          "object: instead of a library an object file for programs to be linked with, or an archive of it (-o NAME.a), "
+          "and a C header of the same name (NAME.h), which replaces none that Ingot did not write; graph, loop, llvm, asm: these "
+          "texts too (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
       ->delimiter(',')
       ->check(CLI::IsMember({"object", "graph", "loop", "llvm", "asm"}));
   verb->add_option(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <set>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/index.hpp"
 #include "compiler/model_interface.hpp"
+#include "io/file.hpp"
 
 namespace ingot {
 namespace {
@@ -71,6 +73,7 @@ std::vector<std::string> run_names(const Model& model, const std::string& prefix
   return names;
 }
 
+// Begins with what is_own_header looks for.
 constexpr std::string_view kPreamble =
     R"(/* The model '@NAME@', compiled by Ingot into an object file: link it with -lm -pthread. Made with that
  * file, and of no use with another.
@@ -84,6 +87,11 @@ constexpr std::string_view kPreamble =
  * The functions of ingot/model.h and ingot/aoti.h, which are described below, begin with @P@_ here:
  * those of other models that are linked into the program have names of their own. */
 )";
+
+bool is_own_header(std::string_view file) {
+  const std::string_view comment = file.substr(0, file.find("*/"));
+  return comment.starts_with("/* The model '") && comment.find("', compiled by Ingot into an object file") != comment.npos;
+}
 
 constexpr std::string_view kHelpers =
     R"(
@@ -139,6 +147,16 @@ void require_prefix(const std::string& prefix) {
   INGOT_REQUIRE(is_name, "'", prefix,
                 "' cannot begin the names of C functions: expected letters, digits and '_', no digit first");
   INGOT_REQUIRE(prefix != "ingot", "'ingot' begins the names of Ingot's own C functions; choose another prefix");
+}
+
+void require_header_place(const std::string& header, const std::string& object) {
+  std::error_code none;
+  const bool is_object = header == object || std::filesystem::equivalent(header, object, none);
+  INGOT_REQUIRE(!is_object, object, " is what the header of the object file is called, too; name the object otherwise, as ",
+                std::filesystem::path(object).replace_extension(".o").string());
+  INGOT_REQUIRE(!std::filesystem::exists(header, none) || is_own_header(MappedFile::open(header)->bytes()), "cannot write ",
+                header, ", the header of ", object,
+                ": expected none or one that Ingot wrote, found another file; give the object another name");
 }
 
 std::map<std::string, std::string> prefixed_names(const std::string& prefix) {

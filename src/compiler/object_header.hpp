@@ -10,6 +10,10 @@ namespace ingot {
 // User error unless the names of C functions can begin with it.
 void require_prefix(const std::string& prefix);
 
+// User error where the header of the object file would replace that file, or one that is no header
+// of Ingot's.
+void require_header_place(const std::string& header, const std::string& object);
+
 // What the functions of the C interface are called in the object: "mlp_last_error" for
 // "ingot_last_error", "mlp_AOTInductorModelContainerRun" for "AOTInductorModelContainerRun".
 std::map<std::string, std::string> prefixed_names(const std::string& prefix);

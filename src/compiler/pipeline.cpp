@@ -192,6 +192,7 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
   const bool is_object = !options.object_prefix.empty();
   if (is_object) {
     require_prefix(options.object_prefix);
+    require_header_place(header_of(output), output);
     INGOT_REQUIRE(options.weights != Model::Weights::Kind::appended,
                   "an object file cannot have its weights behind it: what it is linked into moves them; embed them");
   }

@@ -1,4 +1,6 @@
 // ingot compile --emit=object. scripts/test_objects.sh links and runs what it makes.
+#include <fstream>
+
 #include "cli_fixture.hpp"
 #include "io/json.hpp"
 
@@ -58,6 +60,23 @@ TEST_F(ObjectCli, RefusesWhatCannotBe) {
     EXPECT_FALSE(fs::exists(file("m.h"))) << options;
   }
   EXPECT_EQ(ingot("compile " + golden("models/mlp/model.pt2") + " -o - --emit=object").status, 1);
+}
+
+TEST_F(ObjectCli, ReplacesNoFileByItsHeader) {
+  const Ran same = compile("x.h", "--emit=object");
+  EXPECT_EQ(same.status, 1);
+  expect_in(file("x.h") + " is what the header of the object file is called, too; name the object otherwise, as " + file("x.o"),
+            same.err);
+  EXPECT_FALSE(fs::exists(file("x.h")));
+
+  const std::string by_hand = "/* The model of a program. */\nint main(void);\n";
+  std::ofstream(file("main.h")) << by_hand;
+  const Ran other = compile("main.o", "--emit=object");
+  EXPECT_EQ(other.status, 1);
+  expect_in("cannot write " + file("main.h") + ", the header of " + file("main.o") + ": expected none or one that Ingot wrote",
+            other.err);
+  EXPECT_EQ(contents(file("main.h")), by_hand);
+  EXPECT_FALSE(fs::exists(file("main.o")));
 }
 
 }  // namespace
