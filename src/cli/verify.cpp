@@ -53,6 +53,15 @@ void require_weights(std::string_view weights, const std::string& name, const Li
                 sum.text());
 }
 
+// By the key that signed the library, which knows them by a checksum alone: who changes weights on
+// purpose can give them the same one.
+void require_signed_weights(std::string_view weights, const std::string& name, const VerifyVerb& o) {
+  const std::string signature = name + ".minisig";
+  INGOT_REQUIRE(fs::exists(signature), name, " has no signature: expected ", signature,
+                ", since --key asks who made the weights of a library, too; sign them: minisign -Sm ", name);
+  verify_signature(weights, o.key, signature);
+}
+
 void require_checksum(bool has_one, const VerifyVerb& o) {
   INGOT_REQUIRE(
       has_one || !o.key.empty(), o.file,
@@ -67,7 +76,9 @@ void verify_library(std::string_view bytes, const VerifyVerb& o, Verified& v) {
   require_whole(bytes, o.file, *note);
   if (!note->weights.empty()) {
     const fs::path weights = fs::path(o.file).parent_path() / describe_foreign(o.file).weights_file;
-    require_weights(MappedFile::open(weights.string(), MappedFile::Access::read_only)->bytes(), weights.string(), *note);
+    const Ref<MappedFile> file = MappedFile::open(weights.string(), MappedFile::Access::read_only);
+    if (!o.key.empty()) require_signed_weights(file->bytes(), weights.string(), o);
+    require_weights(file->bytes(), weights.string(), *note);
   }
   v.checksum = note->checksum;
   v.libraries.emplace_back("", *note);
@@ -151,12 +162,13 @@ void add_verify_verb(CLI::App& app) {
   auto o = std::make_shared<VerifyVerb>();
   CLI::App* verb = app.add_subcommand("verify", "check that a compiled model is as it was made, and who signed it");
   verb->add_option("file", o->file, "a compiled model (.so), for any machine, or a package (.pt2)")->required();
-  CLI::Option* key = verb->add_option("--key", o->key, "a public key of minisign; the file must be signed with its secret half");
+  CLI::Option* key = verb->add_option(
+      "--key", o->key, "a public key of minisign; the file, and weights beside it, must be signed with its secret half");
   verb->add_option("--signature", o->signature, "the signature; FILE.minisig otherwise")->needs(key);
   verb->add_flag("--json", o->json, "print a JSON object");
   verb->footer(
       "Nothing of the file is loaded. Its checksum finds damage; who changes a file on purpose can write another one, which "
-      "is what the signature is for.\n\n"
+      "is what the signature is for. Weights in a file beside the library have one of their own, WEIGHTS.minisig.\n\n"
       "examples:\n"
       "  ingot verify model.so\n"
       "  minisign -Sm model.so && ingot verify model.so --key minisign.pub");

@@ -1,4 +1,7 @@
 // ingot verify, as who is about to load a file that somebody sent meets it.
+#include <sodium.h>
+
+#include <array>
 #include <random>
 #include <vector>
 
@@ -24,6 +27,46 @@ class VerifyCli : public Cli {
   static void expect_in(const std::string& part, const std::string& whole) {
     EXPECT_NE(whole.find(part), std::string::npos) << whole;
   }
+};
+
+// Signs files as `minisign -l` does, with a key that it makes.
+class Signer {
+ public:
+  explicit Signer(const std::string& public_key_file) {
+    EXPECT_GE(sodium_init(), 0);
+    crypto_sign_keypair(public_.data(), secret_.data());
+    std::ofstream(public_key_file) << "untrusted comment: a key of this test\n" << base64(kKind + text_of(public_)) << '\n';
+  }
+  void sign(const std::string& path) const {
+    const std::string signature = signature_of(contents(path)), comment = "a test of Ingot";
+    std::ofstream(path + ".minisig") << "untrusted comment: of this test\n"
+                                     << base64(kKind + signature) << "\ntrusted comment: " << comment << '\n'
+                                     << base64(signature_of(signature + comment)) << '\n';
+  }
+
+ private:
+  static inline const std::string kKind = "Ed8 bytes.";  // the algorithm and the number of the key
+
+  template <class Bytes>
+  static std::string text_of(const Bytes& bytes) {
+    return {bytes.begin(), bytes.end()};
+  }
+  std::string signature_of(const std::string& message) const {
+    std::array<unsigned char, crypto_sign_BYTES> signature{};
+    crypto_sign_detached(signature.data(), nullptr, reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+                         secret_.data());
+    return text_of(signature);
+  }
+  static std::string base64(const std::string& bytes) {
+    std::string line(sodium_base64_encoded_len(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
+    sodium_bin2base64(line.data(), line.size(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+                      sodium_base64_VARIANT_ORIGINAL);
+    line.pop_back();  // the zero that ends it
+    return line;
+  }
+
+  std::array<unsigned char, crypto_sign_PUBLICKEYBYTES> public_{};
+  std::array<unsigned char, crypto_sign_SECRETKEYBYTES> secret_{};
 };
 
 TEST_F(VerifyCli, SaysWhatMadeAFile) {
@@ -99,6 +142,31 @@ TEST_F(VerifyCli, ChecksSignatures) {
   const Ran other_key = verify_signed(data("message.txt"), data("legacy.minisig"), "other.pub");
   EXPECT_EQ(other_key.status, 1);
   expect_in("is by key A7F40EE2A7B8F04A, expected 1A995E6979566E4F", other_key.err);
+}
+
+// The library has no more than a checksum of them, which can be made for other weights.
+TEST_F(VerifyCli, WeightsBesideALibraryAreSignedToo) {
+  compile("m.so", "--weights external");
+  const std::string weights = file("m.so.safetensors"), verify = "verify " + file("m.so") + " --key " + file("key.pub");
+  const Signer signer(file("key.pub")), other(file("other.pub"));
+  signer.sign(file("m.so"));
+  const Ran without = ingot(verify);
+  EXPECT_EQ(without.status, 1) << without.out;
+  expect_in(weights + " has no signature: expected " + weights + ".minisig", without.err);
+  other.sign(weights);
+  const Ran by_other = ingot(verify);
+  EXPECT_EQ(by_other.status, 1) << by_other.out;
+  expect_in("the file is not the one that " + weights + ".minisig signs", by_other.err);
+  signer.sign(weights);
+  const Ran by_both = ingot(verify);
+  EXPECT_EQ(by_both.status, 0) << by_both.err;
+  expect_in("signed by  key ", by_both.out);
+  std::string changed = contents(weights);
+  changed.back() ^= 1;
+  write(weights, changed);
+  const Ran after = ingot(verify);
+  EXPECT_EQ(after.status, 1) << after.out;
+  expect_in("the file is not the one that " + weights + ".minisig signs", after.err);
 }
 
 TEST_F(VerifyCli, RefusesChangedSignatures) {
