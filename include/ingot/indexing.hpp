@@ -29,8 +29,10 @@ struct Slice {
 
 }  // namespace indexing
 
-// One index of several. A mask (a bool or uint8 tensor) is for as many dims as it has; a bool for
-// none: it adds one of size 1 or 0.
+// One index of several. A mask (a bool or uint8 tensor) is for as many dims as it has; a bool, or a
+// mask of no dims, for none: it adds one of size 1 or 0. A tensor of one integer and no dims is that
+// integer; where its value must not be read (in a function that is traced or vmapped over) what it
+// reads is a copy, and what is assigned is written all the same.
 class TensorIndex {
  public:
   enum class Kind : uint8_t { none, ellipsis, integer, boolean, slice, tensor };
@@ -55,27 +57,45 @@ class TensorIndex {
   Tensor tensor_;
 };
 
-// x[index], read already, which remembers where from: an assignment to it writes x. index_put_
-// writes without the read.
+// x[index], read already, which remembers where from: what is assigned to it is written to x.
+// index_put_ writes without the read. A variable of this class is the elements that were read, as
+// in Python: after `auto s = x[mask]` the line `s = y` makes s another tensor, `s += y` changes s.
 class Selected : public Tensor {
  public:
   Selected(Tensor from, Tensor index);
+  Selected(const Selected&) = default;
+  Selected(Selected&&) = default;
 
-  Selected& operator=(const Tensor& values) &&;
-  Selected& operator=(const Scalar& value) &&;
+  // These return nothing: the elements that were read are those from before.
+  void operator=(const Selected& values) &&;
+  void operator=(const Tensor& values) &&;
+  void operator=(const Scalar& value) &&;
+  Selected& operator=(const Selected& other) & = default;
+  Selected& operator=(const Tensor& other) &;
   // clang-format off
-  Selected& operator+=(const Tensor& o) &&;
-  Selected& operator+=(const Scalar& o) &&;
-  Selected& operator-=(const Tensor& o) &&;
-  Selected& operator-=(const Scalar& o) &&;
-  Selected& operator*=(const Tensor& o) &&;
-  Selected& operator*=(const Scalar& o) &&;
-  Selected& operator/=(const Tensor& o) &&;
-  Selected& operator/=(const Scalar& o) &&;
+  template <class V> void operator+=(const V& v) && { Tensor::operator+=(v); put_back(); }
+  template <class V> void operator-=(const V& v) && { Tensor::operator-=(v); put_back(); }
+  template <class V> void operator*=(const V& v) && { Tensor::operator*=(v); put_back(); }
+  template <class V> void operator/=(const V& v) && { Tensor::operator/=(v); put_back(); }
+  template <class V> void operator%=(const V& v) && { Tensor::operator%=(v); put_back(); }
+  template <class V> void operator&=(const V& v) && { Tensor::operator&=(v); put_back(); }
+  template <class V> void operator|=(const V& v) && { Tensor::operator|=(v); put_back(); }
+  template <class V> void operator^=(const V& v) && { Tensor::operator^=(v); put_back(); }
+  template <class V> Tensor& operator+=(const V& v) & { return Tensor::operator+=(v); }
+  template <class V> Tensor& operator-=(const V& v) & { return Tensor::operator-=(v); }
+  template <class V> Tensor& operator*=(const V& v) & { return Tensor::operator*=(v); }
+  template <class V> Tensor& operator/=(const V& v) & { return Tensor::operator/=(v); }
+  template <class V> Tensor& operator%=(const V& v) & { return Tensor::operator%=(v); }
+  template <class V> Tensor& operator&=(const V& v) & { return Tensor::operator&=(v); }
+  template <class V> Tensor& operator|=(const V& v) & { return Tensor::operator|=(v); }
+  template <class V> Tensor& operator^=(const V& v) & { return Tensor::operator^=(v); }
   // clang-format on
 
  private:
-  Tensor from_, index_;
+  // Writes the elements read, which were changed, to where they are from.
+  void put_back();
+
+  Tensor from_, index_;  // undefined after an assignment to a variable
 };
 
 }  // namespace ingot

@@ -146,7 +146,7 @@ class Tensor {
   std::vector<Tensor> split(Int split_size, int64_t dim = 0) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   Tensor operator[](Int index) const { return select(0, index); }
-  // By a mask or by integers, along the first dims; x[mask] = 0 writes x.
+  // By a mask or by integers, along the first dims; x[mask] = 0 writes x. By one integer: a view.
   Selected operator[](const Tensor& index) const;
   // As x[…] of Python: x.index({mask, None, Slice(1, None), "..."}); a view where no index is a
   // tensor. ingot/indexing.hpp has the indices.

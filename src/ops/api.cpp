@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/common/followed.hpp"
 #include "tensor/device_elements.hpp"
 #include "tensor/rows.hpp"
 #include "tensor/stand_in.hpp"
@@ -278,17 +279,6 @@ Tensor& Tensor::div_(const Tensor& o) { return aten_value<"div_.Tensor">(*this, 
 Tensor& Tensor::copy_(const Tensor& o) { return aten_value<"copy_">(*this, o), *this; }
 Tensor& Tensor::fill_(const Scalar& v) { return aten_value<"fill_.Scalar">(*this, number(v)), *this; }
 Tensor& Tensor::zero_() { return aten_value<"zero_">(*this), *this; }
-
-namespace {
-// Whether reading the tensor's data is a call that somebody must see: a tensor without bytes of its
-// own, or a layer that follows the program (neither the tape nor autocast does).
-bool is_followed(const Tensor& t) {
-  const ThreadState& ts = thread_state();
-  const unsigned still_to_act =
-      ~(unsigned{layer_bit(ts.layer)} - 1u) & ~unsigned{layer_bit(Layer::autograd)} & ~unsigned{layer_bit(Layer::autocast)};
-  return t->is_fake() || ((ts.active | t->layers) & still_to_act) != 0;
-}
-}  // namespace
 
 Scalar Tensor::item() const {
   INGOT_REQUIRE(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");

@@ -241,6 +241,10 @@ TEST(CppLines, Index) {
   DOES(x[1] = tensor({4, 5, 6})); EXPECT_EQ(said(x[1]), "tensor([4, 5, 6])");
   DOES(x[1][2] = 0); EXPECT_EQ(said(x[1]), "tensor([4, 5, 0])");
   DOES(x[x == 0] += 8); EXPECT_EQ(said(x[1]), "tensor([4, 5, 8])");
+  DOES(x[x == 1] = x[x == 8]); EXPECT_EQ(said(x[0]), "tensor([8, 8, 8])");
+  DOES(x[x == 8] %= 7); EXPECT_EQ(said(x), "tensor([[1, 1, 1],\n        [4, 5, 1]])");
+  DOES(x[1][2] = 8);
+  DOES(x.index({tensor(1)}).add_(0)); EXPECT_EQ(said(x[tensor(1)]), "tensor([4, 5, 8])");
   DOES(x.index({Slice(), 0}) = 2); EXPECT_EQ(said(x), "tensor([[2, 1, 1],\n        [2, 5, 8]])");
   DOES(x[0] += x[1]); EXPECT_EQ(said(x[0]), "tensor([4, 6, 9])");
   LINE(x.scatter_(1, tensor({0}, {1, 1}), 0)[0], "tensor([0, 6, 9])");
