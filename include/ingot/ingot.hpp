@@ -59,7 +59,7 @@ Tensor full_like(const Tensor& t, const Scalar& value);
 void manual_seed(uint64_t seed);
 Tensor rand(const Shape& size, TensorOptions o = {});    // uniform in [0, 1)
 Tensor randn(const Shape& size, TensorOptions o = {});   // normal
-Tensor randint(Int low, Int high, const Shape& size, TensorOptions o = {.dtype = int64});
+Tensor randint(Int low, Int high, const Shape& size, TensorOptions o = {});
 Tensor randperm(Int n);
 Tensor dropout(const Tensor& t, double p = 0.5, bool train = true);
 

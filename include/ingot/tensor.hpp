@@ -3,6 +3,7 @@
 // names, defaults and results; what is not a member is a free function in `ingot/ingot.hpp`.
 #pragma once
 #include <complex>
+#include <concepts>
 #include <initializer_list>
 #include <iosfwd>
 #include <optional>
@@ -58,8 +59,13 @@ class Scalar {
 
 std::string to_text(const Scalar& s);
 
+namespace detail {
+int64_t to_integer(const Scalar& value, int bytes, bool is_signed);
+float to_float32(const Scalar& value);
+}  // namespace detail
+
 struct TensorOptions {
-  DType dtype = DType::f32;
+  std::optional<DType> dtype = {};  // else float32; of full the value's type, of randint int64
   Device device = {};
   bool requires_grad = false;
 };
@@ -100,11 +106,13 @@ class Tensor {
   template <class T> T* data() const { return static_cast<T*>(data_ptr()); }
   template <class T> T* data_ptr() const { return data<T>(); }
   Scalar item() const;                         // the one element of a one-element tensor
-  // The same as a number of C++: float, double, an integer, bool, std::complex<double>.
+  // The same as a number of C++: float, double, an integer, bool, std::complex<double>. User error
+  // for a value that the type cannot hold.
   template <class T>
   T item() const {
     if constexpr (std::same_as<T, bool>) return item().to_bool();
-    else if constexpr (std::integral<T>) return static_cast<T>(item().to_int().value());
+    else if constexpr (std::integral<T>) return static_cast<T>(detail::to_integer(item(), sizeof(T), std::signed_integral<T>));
+    else if constexpr (std::same_as<T, float>) return detail::to_float32(item());
     else if constexpr (std::floating_point<T>) return static_cast<T>(item().to_double());
     else return T(item().to_complex());
   }

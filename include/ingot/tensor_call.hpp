@@ -25,9 +25,18 @@ namespace detail {
 
 template <class... A>
 inline constexpr bool kAllTensors = sizeof...(A) > 0 && (std::same_as<std::remove_cvref_t<A>, Tensor> && ...);
+// What a transform gives for a result: values, and Tensors for what derives from it, such as x[i].
+template <class R>
+struct ResultAs {
+  using type = std::conditional_t<std::derived_from<R, Tensor>, Tensor, R>;
+};
+template <class... R>
+struct ResultAs<std::tuple<R...>> {
+  using type = std::tuple<typename ResultAs<std::remove_cvref_t<R>>::type...>;
+};
 template <class R, class... A>
 struct CallShape {
-  using Result = R;
+  using Result = typename ResultAs<std::remove_cvref_t<R>>::type;
   static constexpr std::size_t count = sizeof...(A);
   static constexpr bool of_tensors = kAllTensors<A...>;
 };

@@ -37,7 +37,7 @@ struct VmapOptions {
 
 // vmap(f)(x) is stack(f(x[0]), f(x[1]), …). `f` may call anything, also other transforms; each op
 // runs once for the whole batch by its batching rule, or once for each member where it has none,
-// which is said once on stderr. Views of arguments alias them and writes into them are seen by the
+// which is said once to the log. Views of arguments alias them and writes into them are seen by the
 // caller, as in the loop. A cond whose predicate differs by member runs both functions and chooses
 // among their results. Custom functions and hooks see members, too, and run once for all of them;
 // the gradient of a tensor that all members share is the sum of theirs. User errors, in PyTorch's
@@ -96,19 +96,19 @@ Pushforward jvp(const TensorFunction& f, const TensorList& at, const TensorList&
 // jacfwd all columns from arguments to results.
 TensorFunction jacrev(TensorFunction f, int which = 0);
 TensorFunction jacfwd(TensorFunction f, int which = 0);
-// The second derivative of f's one result: jacfwd of jacrev.
+// The second derivatives of f's results: jacfwd of jacrev.
 TensorFunction hessian(TensorFunction f, int which = 0);
 template <OfTensors F>
-TensorCall<Tensor, kArgumentsOf<F>> jacrev(F f, int which = 0) {
-  return TensorCall<Tensor, kArgumentsOf<F>>(jacrev(over_lists(std::move(f)), which));
+TensorCall<ResultOf<F>, kArgumentsOf<F>> jacrev(F f, int which = 0) {
+  return TensorCall<ResultOf<F>, kArgumentsOf<F>>(jacrev(over_lists(std::move(f)), which));
 }
 template <OfTensors F>
-TensorCall<Tensor, kArgumentsOf<F>> jacfwd(F f, int which = 0) {
-  return TensorCall<Tensor, kArgumentsOf<F>>(jacfwd(over_lists(std::move(f)), which));
+TensorCall<ResultOf<F>, kArgumentsOf<F>> jacfwd(F f, int which = 0) {
+  return TensorCall<ResultOf<F>, kArgumentsOf<F>>(jacfwd(over_lists(std::move(f)), which));
 }
 template <OfTensors F>
-TensorCall<Tensor, kArgumentsOf<F>> hessian(F f, int which = 0) {
-  return TensorCall<Tensor, kArgumentsOf<F>>(hessian(over_lists(std::move(f)), which));
+TensorCall<ResultOf<F>, kArgumentsOf<F>> hessian(F f, int which = 0) {
+  return TensorCall<ResultOf<F>, kArgumentsOf<F>>(hessian(over_lists(std::move(f)), which));
 }
 
 // ---- functionalize: a function without views of its arguments and without writes, that does what

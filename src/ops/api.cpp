@@ -1,4 +1,8 @@
 // The functions and Tensor members of include/ingot: each is one call of the op of its name.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/dtype.hpp"
@@ -17,28 +21,29 @@ Tensor finish(Tensor t, const TensorOptions& o) {
   if (o.requires_grad) t.requires_grad_();
   return t;
 }
+DType dtype_of(const TensorOptions& o) { return o.dtype.value_or(DType::f32); }
 // A number where the op takes a tensor: it stays a number through every layer.
 Value number(const Scalar& s) { return Value(s); }
 
 }  // namespace
 
 // ---- making tensors
-Tensor empty(const Shape& s, TensorOptions o) { return finish(aten<"empty.memory_format">(s, o.dtype, Value(), o.device), o); }
-Tensor zeros(const Shape& s, TensorOptions o) { return finish(aten<"zeros">(s, o.dtype, Value(), o.device), o); }
-Tensor ones(const Shape& s, TensorOptions o) { return finish(aten<"ones">(s, o.dtype, Value(), o.device), o); }
+Tensor empty(const Shape& s, TensorOptions o) { return finish(aten<"empty.memory_format">(s, dtype_of(o), Value(), o.device), o); }
+Tensor zeros(const Shape& s, TensorOptions o) { return finish(aten<"zeros">(s, dtype_of(o), Value(), o.device), o); }
+Tensor ones(const Shape& s, TensorOptions o) { return finish(aten<"ones">(s, dtype_of(o), Value(), o.device), o); }
 Tensor full(const Shape& s, const Scalar& v, TensorOptions o) {
-  return finish(aten<"full">(s, number(v), o.dtype, Value(), o.device), o);
+  return finish(aten<"full">(s, number(v), o.dtype.value_or(v.dtype()), Value(), o.device), o);
 }
-Tensor eye(Int n, TensorOptions o) { return finish(aten<"eye">(n, o.dtype, Value(), o.device), o); }
+Tensor eye(Int n, TensorOptions o) { return finish(aten<"eye">(n, dtype_of(o), Value(), o.device), o); }
 Tensor arange(const Scalar& end) { return aten<"arange">(number(end)); }
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step) {
   return aten<"arange.start_step">(number(start), number(end), number(step));
 }
 Tensor linspace(const Scalar& a, const Scalar& b, Int n, TensorOptions o) {
-  return finish(aten<"linspace">(number(a), number(b), n, o.dtype, Value(), o.device), o);
+  return finish(aten<"linspace">(number(a), number(b), n, dtype_of(o), Value(), o.device), o);
 }
 Tensor scalar_tensor(const Scalar& v, TensorOptions o) {
-  return finish(aten<"scalar_tensor">(number(v), o.dtype, Value(), o.device), o);
+  return finish(aten<"scalar_tensor">(number(v), dtype_of(o), Value(), o.device), o);
 }
 namespace {
 
@@ -57,19 +62,39 @@ DType dtype_of_all(std::initializer_list<Scalar> values) {
 }
 Shape vector_of(std::size_t count) { return {static_cast<int64_t>(count)}; }
 
+[[noreturn]] void refuse_overflow(std::string_view type) {
+  throw_user_error(text("value cannot be converted to type ", type, " without overflow"));
+}
+
+// The value as an integer of so many bytes, an unsigned one of 8 by its bits. It is refused where
+// PyTorch refuses it: a real that is past the largest integer by less than one, too. An unsigned
+// integer takes a negative one from behind, as far down as it goes up. `type` is for the message.
+int64_t integer_of_size(const Scalar& value, int bytes, bool is_signed, std::string_view type = {}) {
+  const auto refuse = [&] {
+    refuse_overflow(type.empty() ? text(is_signed ? "int" : "uint", 8 * bytes, "_t") : std::string(type));
+  };
+  const int bits = 8 * bytes - is_signed;
+  if (value.is_float() || value.is_complex()) {
+    const double number = value.to_double(), end = std::ldexp(1.0, bits);
+    const bool fits = number >= (is_signed ? -end : 0) && (bits < 53 ? number <= end - 1 : number < end);
+    if (!fits) refuse();
+    return is_signed ? static_cast<int64_t>(number) : static_cast<int64_t>(static_cast<uint64_t>(number));
+  }
+  const int64_t number = value.to_int().value();
+  if (bits >= 63) return number;
+  const int64_t most = (int64_t{1} << bits) - 1;
+  if (number > most || number < (is_signed ? -most - 1 : -most)) refuse();
+  return number;
+}
+
 void store(const Scalar& value, DType dtype, void* to) {
   const auto as = [&](Compute type, auto v) { store_row(type, &v, 1, dtype, to, 1); };
+  if (is_integral(dtype))
+    return as(Compute::i64, integer_of_size(value, size_of(dtype), is_signed_integral(dtype), name_of(dtype)));
   if (value.is_bool()) return as(Compute::b8, value.to_bool());
   if (value.is_complex() && is_complex(dtype)) return as(Compute::c128, value.to_complex());
   if (value.is_float() || value.is_complex()) return as(Compute::f64, value.to_double());
-  const int64_t number = value.to_int().value();
-  as(Compute::i64, number);
-  // An integer that its dtype cannot hold; an unsigned one takes a negative number from behind, as
-  // PyTorch's does.
-  if (!is_integral(dtype) || (number < 0 && !is_signed_integral(dtype))) return;
-  int64_t stored = 0;
-  load_row(dtype, to, 1, 1, Compute::i64, &stored);
-  INGOT_REQUIRE(stored == number, "value cannot be converted to type ", name_of(dtype), " without overflow");
+  as(Compute::i64, value.to_int().value());
 }
 
 }  // namespace
@@ -121,10 +146,10 @@ Tensor zeros_like(const Tensor& t) { return aten<"zeros_like">(t); }
 Tensor ones_like(const Tensor& t) { return aten<"ones_like">(t); }
 Tensor full_like(const Tensor& t, const Scalar& v) { return aten<"full_like">(t, number(v)); }
 
-Tensor rand(const Shape& s, TensorOptions o) { return finish(aten<"rand">(s, o.dtype, Value(), o.device), o); }
-Tensor randn(const Shape& s, TensorOptions o) { return finish(aten<"randn">(s, o.dtype, Value(), o.device), o); }
+Tensor rand(const Shape& s, TensorOptions o) { return finish(aten<"rand">(s, dtype_of(o), Value(), o.device), o); }
+Tensor randn(const Shape& s, TensorOptions o) { return finish(aten<"randn">(s, dtype_of(o), Value(), o.device), o); }
 Tensor randint(Int lo, Int hi, const Shape& s, TensorOptions o) {
-  return aten<"randint.low">(lo, hi, s, o.dtype, Value(), o.device);
+  return aten<"randint.low">(lo, hi, s, o.dtype.value_or(DType::i64), Value(), o.device);
 }
 Tensor randperm(Int n) { return aten<"randperm">(n); }
 Tensor dropout(const Tensor& t, double p, bool train) { return aten<"dropout">(t, p, train); }
@@ -279,6 +304,17 @@ Tensor& Tensor::div_(const Tensor& o) { return aten_value<"div_.Tensor">(*this, 
 Tensor& Tensor::copy_(const Tensor& o) { return aten_value<"copy_">(*this, o), *this; }
 Tensor& Tensor::fill_(const Scalar& v) { return aten_value<"fill_.Scalar">(*this, number(v)), *this; }
 Tensor& Tensor::zero_() { return aten_value<"zero_">(*this), *this; }
+
+namespace detail {
+int64_t to_integer(const Scalar& value, int bytes, bool is_signed) {
+  return integer_of_size(value, bytes, is_signed);
+}
+float to_float32(const Scalar& value) {
+  const double number = value.to_double();
+  if (std::isfinite(number) && std::abs(number) > std::numeric_limits<float>::max()) refuse_overflow("float");
+  return static_cast<float>(number);
+}
+}  // namespace detail
 
 Scalar Tensor::item() const {
   INGOT_REQUIRE(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");

@@ -95,7 +95,7 @@ TEST_F(AotCompiler, R007_MemoryEfficientFusionEqualsEager) {
   // The same function over trees.
   const AotFunction over_trees =
       memory_efficient_fusion([](const Tree& a) { return Tree::tuple({Tree(a[0].leaf().tensor() * a[1].leaf().tensor())}); });
-  EXPECT_TRUE(equal(over_trees(Tree::tuple({full({2}, 3), full({2}, 4)}))[0].leaf().tensor(), full({2}, 12)));
+  EXPECT_TRUE(equal(over_trees(Tree::tuple({full({2}, 3.0), full({2}, 4.0)}))[0].leaf().tensor(), full({2}, 12.0)));
 }
 
 // Parameters get their gradients, and running statistics their new values.
@@ -185,7 +185,7 @@ TEST_F(AotCompiler, A137_R159_AViewByNumbersOfTheCall) {
     EXPECT_EQ(v.tensor()->storage, arguments[0].tensor()->storage);
   }
   (out[0].tensor() * 2 + out[1].tensor()).sum().backward();
-  EXPECT_TRUE(equal(arguments[0].tensor().grad(), full({2, 2}, 3)));
+  EXPECT_TRUE(equal(arguments[0].tensor().grad(), full({2, 2}, 3.0)));
 }
 
 // The second piece has n - (n + 1) / 2 elements, which nobody passes by themselves: four of nine,
@@ -391,9 +391,9 @@ TEST_F(AotCompiler, WritesToInputsInTheGraph) {
     return (mul, copy_)
 )",
                          {x, y});
-  EXPECT_TRUE(equal(x, full({2, 3}, 2)));
-  EXPECT_TRUE(equal(y, full({2, 3}, 6)));
-  EXPECT_TRUE(equal(out[0].tensor(), full({2, 3}, 6)));
+  EXPECT_TRUE(equal(x, full({2, 3}, 2.0)));
+  EXPECT_TRUE(equal(y, full({2, 3}, 6.0)));
+  EXPECT_TRUE(equal(out[0].tensor(), full({2, 3}, 6.0)));
   EXPECT_EQ(out[1].tensor().data_ptr(), x.data_ptr());
   EXPECT_GT(x->storage->version(), before);
 }
@@ -405,9 +405,9 @@ TEST_F(AotCompiler, KeptMutationsOfInference) {
                                      }),
                                      {.forward = ingot_compiler(), .keep_inference_input_mutations = true});
   const Tensor x = ones({4});
-  EXPECT_TRUE(equal(f(TensorList{x})[0], full({4}, 3)));
-  EXPECT_TRUE(equal(x, full({4}, 2)));
-  EXPECT_TRUE(equal(f(TensorList{x})[0], full({4}, 5)));
+  EXPECT_TRUE(equal(f(TensorList{x})[0], full({4}, 3.0)));
+  EXPECT_TRUE(equal(x, full({4}, 2.0)));
+  EXPECT_TRUE(equal(f(TensorList{x})[0], full({4}, 5.0)));
 }
 
 TEST_F(AotCompiler, OtherWritesAreRefused) {
@@ -484,7 +484,7 @@ TEST_F(AotCompiler, ACallThatBreaksAGuardIsCompiledFor) {
     EXPECT_EQ(compiled.variants(), variants);
   };
   const auto apart = [](int64_t n, int64_t by, bool rg = false) {
-    return [=] { return Tree::tuple({ones({n}), full({n}, 3).requires_grad_(rg), Tree(Value(by))}); };
+    return [=] { return Tree::tuple({ones({n}), full({n}, 3.0).requires_grad_(rg), Tree(Value(by))}); };
   };
   const auto twice = [] {
     const Tensor x = ones({4});

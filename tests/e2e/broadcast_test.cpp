@@ -25,7 +25,7 @@ TEST(CompiledBroadcast, ACopyOfAnOpenSizeThatIsOne) {
   };
   std::vector<OpenSize> open = kOpen;
   open[0].lo = 0;
-  const TensorList in{full({1}, 5)};
+  const TensorList in{full({1}, 5.0)};
   expect_close(f(in), aot_run("cpu", f, in, {}, open));
 }
 // Found by ingot_program_fuzz: that the size is one was known, and a view of it was refused.

@@ -172,7 +172,7 @@ TEST_F(DataDecides, AssertionsOfNumbersAreChecked) {
     check(eq(c.expr(), Expr(3)), "c should be 3");
     check(le(a.expr(), Expr(5)), "a is at most 5");
     check_is_size(a);
-    return {full({b}, 2), in[0] * c, in[0].slice(0, 0, a).sum()};
+    return {full({b}, 2.0), in[0] * c, in[0].slice(0, 0, a).sum()};
   };
   const Tensor x = randn({5});
   const auto inputs = [&](double a, double b, double c) { return TensorList{x, one(a), one(b), one(c)}; };
@@ -197,7 +197,7 @@ TensorList asserted(const TensorList& in) {
 // prints it as well.
 TEST_F(DataDecides, AFailedAssertionIsSaidOnceAsAUserError) {
   ModelContainerRunner model(aot_compile(asserted, {ones({3})}, path("f.so")));
-  expect_close({full({3}, 2)}, model.run({ones({3})}));
+  expect_close({full({3}, 2.0)}, model.run({ones({3})}));
   ::testing::internal::CaptureStderr();
   const std::string message = error_of([&] { model.run({-ones({3})}); });
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
@@ -207,7 +207,7 @@ TEST_F(DataDecides, AFailedAssertionIsSaidOnceAsAUserError) {
 
 TEST_F(DataDecides, AFailedAssertionOfAFunctionCompiledInPlace) {
   const aot::AotFunction f = aot::memory_efficient_fusion(asserted);
-  expect_close({full({3}, 2)}, f(TensorList{ones({3})}));
+  expect_close({full({3}, 2.0)}, f(TensorList{ones({3})}));
   ::testing::internal::CaptureStderr();
   const std::string message = error_of([&] { f(TensorList{-ones({3})}); });
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");

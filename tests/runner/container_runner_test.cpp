@@ -95,7 +95,7 @@ TEST_F(ContainerRunner, I102_ConstantsAreUpdatedSwappedAndExtracted) {
   runner.load_constants({{"b.bias", mine}}, false, false, true);
   expect_close(runner.run({x})[0], zeros(mlp_output().sizes()));
   Tensor(mine).fill_(3);
-  expect_close(runner.run({x})[0], full(mlp_output().sizes(), 3));
+  expect_close(runner.run({x})[0], full(mlp_output().sizes(), 3.0));
   EXPECT_EQ(error_of([&] { runner.load_constants({{"c.bias", mine}}, false, false); }), "Constant not found: c.bias");
   expect_in("Cannot find constants", error_of([&] { runner.update_constant_buffer({{"b_bias", mine}}, true, true); }));
 

@@ -306,7 +306,7 @@ TEST(HostOps, I080_I081_ProductsWithoutAnOpOfTheirOwn) {
     for (int64_t i = 0; i < rows * columns; i++) t.data<float>()[i] = static_cast<float>(i % modulus - shift);
     return t.to(DType::f8e4m3fn);
   };
-  const Handle x(matrix(2, 16, 5, 2)), y(matrix(16, 16, 7, 3)), sa(full({}, 0.5)), sb(full({}, 0.25)), four(full({}, 4)),
+  const Handle x(matrix(2, 16, 5, 2)), y(matrix(16, 16, 7, 3)), sa(full({}, 0.5)), sb(full({}, 0.25)), four(full({}, 4.0)),
       bias(counting({16}));
   const auto scaled = function<H, H, H, H, H*, H*, int32_t*, int32_t, H*>("aoti_torch_cpu__scaled_mm");
   const auto first = [](const Handle& h) {

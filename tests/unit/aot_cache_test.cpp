@@ -203,9 +203,9 @@ TEST_F(AotCaching, R187_WhatTheKeyIsMadeOf) {
     aot_module_simplified(product, state, in, options());
     return cache_->last().key;
   };
-  const std::string one = of_state({full({2}, 3)}, {a});
+  const std::string one = of_state({full({2}, 3.0)}, {a});
   expect_new(one, "num_params_buffers");
-  EXPECT_EQ(of_state({full({2}, 4)}, {a}), one);
+  EXPECT_EQ(of_state({full({2}, 4.0)}, {a}), one);
   // Of compilers, partitioners, decompositions and the number of the entry nothing is said.
   o = options();
   o.partition = [](const Joint& j) { return partition_min_cut(j); };

@@ -33,7 +33,7 @@ TEST_F(AotEntry, R001_CompiledAtTheFirstCallAndNeverAgain) {
     return Tree::tuple({Tree::list({x}), Tree::dict({{Value("x"), Tree(y)}})});
   };
   EXPECT_EQ(values(f(arguments(ones({2}), ones({2}))).at("sum").leaf().tensor()), (std::vector<double>{2, 2}));
-  EXPECT_EQ(values(f(arguments(full({2}, 3), ones({2}))).at("sum").leaf().tensor()), (std::vector<double>{4, 4}));
+  EXPECT_EQ(values(f(arguments(full({2}, 3.0), ones({2}))).at("sum").leaf().tensor()), (std::vector<double>{4, 4}));
   EXPECT_EQ(compiled, 1);
 }
 

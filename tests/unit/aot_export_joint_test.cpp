@@ -312,7 +312,7 @@ TEST_F(AotExport, R184_WhatAForwardAssigns) {
   EXPECT_EQ(to_text(e.signature.buffers_to_mutate), "{'copy': 'buffer'}") << print(e.graph);
   EXPECT_TRUE(m.buffer.is_same(before));
   const Tensor x = randn({2});
-  expect_equal({x + 3, (x + 3) * 2}, run(e.graph, {full({2}, 3), x}));
+  expect_equal({x + 3, (x + 3) * 2}, run(e.graph, {full({2}, 3.0), x}));
 }
 
 struct Changing : nn::Module {

@@ -119,7 +119,7 @@ TEST_F(AotInputWrappers, R075_RepeatsThatNobodyWritesAreTensorsOfTheirOwn) {
     const TensorList want = grad({f({a, b, c})[0].sum()}, {a, b}), found = grad({g(TensorList{a, b, c})[0].sum()}, {a, b});
     for (std::size_t k = 0; k < 2; k++) EXPECT_EQ(values(found[k]), values(want[k]));
   };
-  const Tensor z = tracked(full({2}, 5)), other = full({2}, 7);
+  const Tensor z = tracked(full({2}, 5.0)), other = full({2}, 7.0);
   expect_eager(x, x, y);
   expect_eager(x, z, y);
   expect_eager(z, z, other);

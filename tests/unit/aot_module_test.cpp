@@ -80,7 +80,7 @@ TEST_F(AotModules, A021_TheGradientOfTheWeightIsSparse) {
     EXPECT_EQ(sparse_indices(module.weight.grad()).numel(), 3 * step);
     expect_equal(to_dense(module.weight.grad()), to_dense(eager.weight.grad()), "gradient");
   }
-  expect_equal(to_dense(module.weight.grad())[4], full({8}, 4), "two rows, twice");
+  expect_equal(to_dense(module.weight.grad())[4], full({8}, 4.0), "two rows, twice");
 }
 
 TEST_F(AotModules, A037_LinearComesApart) {
@@ -264,7 +264,7 @@ TEST_F(AotModules, R005_StateIsParametersThenBuffersUnderEveryName) {
   EXPECT_EQ(f.buffers, std::vector<std::string>{"buf"});
   ASSERT_EQ(f.state.size(), 5u);
   EXPECT_TRUE(f.state[0].is_same(f.state[1])) << "one tensor under two names";
-  std::vector<Tree> other{zeros({2}), full({2}, 7), zeros({2, 2}), ones({2}), ones({2}), ones({1, 2})};
+  std::vector<Tree> other{zeros({2}), full({2}, 7.0), zeros({2, 2}), ones({2}), ones({2}), ones({1, 2})};
   EXPECT_EQ(f.f(Tree::tuple(other)).leaf().tensor().to_vector<double>(), (std::vector<double>{7, 7}))
       << "each name has the tensor given for it";
   EXPECT_EQ(m.w.to_vector<double>(), (std::vector<double>{1, 1})) << "and the module's own afterwards";

@@ -173,7 +173,7 @@ TEST_F(AotSteps, R103_ElementsAreCopiedAndWhatTheForwardDidIsNoNews) {
     EXPECT_EQ(j.written_by_backward, std::vector<int>{1});
     return partition_default(j);
   };
-  const Tensor x = tracked(ones({3})), y = full({3}, 5);
+  const Tensor x = tracked(ones({3})), y = full({3}, 5.0);
   aot_function(TensorFunction([](const TensorList& in) {
                  return with_backward({in[0], in[1]}, [](const Tensor& t) { Tensor(t).mul_(2); });
                }),
@@ -277,9 +277,9 @@ TEST_F(AotSteps, R145_ArgumentsOfTheBackward) {
     const Tensor base = in[1] * 3;
     return TensorList{in[1].sum(), in[1].view({-1}), base.view({-1}), base.t(), in[1].detach() * 2, aten<"argmax">(in[1]), in[0]};
   };
-  const Tensor x = tracked(ones({2, 3})) * 1, y = tracked(full({2, 3}, 2));
+  const Tensor x = tracked(ones({2, 3})) * 1, y = tracked(full({2, 3}, 2.0));
   const TensorList out = aot_function(f, {.backward = keep, .dynamic = true})(TensorList{x, y});
-  const Tensor weights = full({2, 3}, 7);
+  const Tensor weights = full({2, 3}, 7.0);
   (out[0] * 5 + (out[2].sum() + out[3].sum()) * 11 + (x * weights).sum() + out[1].sum()).backward();
   std::vector<std::string> kinds;
   for (const Value& v : given) kinds.push_back(v.is_tensor() ? "tensor" : "size");

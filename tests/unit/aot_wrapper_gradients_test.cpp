@@ -59,7 +59,7 @@ TEST_F(AotWrapperGradients, R166_OtherMetadataIsFittedOrAnError) {
     const Ref<Labelled> cls = make_ref<Labelled>(fits, std::nullopt);
     const Tensor x = tracked(cls->of(ones({2}), 1));
     const Tensor out = aot_function(TensorFunction(doubled))(TensorList{x})[0];
-    const auto backward = [&] { grad({out}, {x}, {cls->of(full({2}, 3), 7)}); };
+    const auto backward = [&] { grad({out}, {x}, {cls->of(full({2}, 3.0), 7)}); };
     if (!fits) {
       const std::string message = error_of(backward);
       EXPECT_TRUE(
@@ -70,7 +70,7 @@ TEST_F(AotWrapperGradients, R166_OtherMetadataIsFittedOrAnError) {
       EXPECT_NE(message.find("\nshape: [2]"), std::string::npos) << message;
       continue;
     }
-    const Tensor g = grad({out}, {x}, {cls->of(full({2}, 3), 7)})[0];
+    const Tensor g = grad({out}, {x}, {cls->of(full({2}, 3.0), 7)})[0];
     EXPECT_EQ(inner_tensor(g, "value").to_vector<double>(), std::vector<double>({6, 6}));
     EXPECT_EQ(wrapper_state(g)->metadata.to_int64(), 1) << "the gradient is what it was when the backward was traced";
   }
@@ -81,9 +81,9 @@ TEST_F(AotWrapperGradients, R041_R166_TheClassSaysHowAGradientLooks) {
   const Ref<Labelled> cls = make_ref<Labelled>(false, 7);
   const Tensor x = tracked(cls->of(ones({2}), 1));
   const Tensor out = aot_function(TensorFunction(doubled))(TensorList{x})[0];
-  const Tensor g = grad({out}, {x}, {cls->of(full({2}, 3), 7)}, {.retain_graph = true})[0];
+  const Tensor g = grad({out}, {x}, {cls->of(full({2}, 3.0), 7)}, {.retain_graph = true})[0];
   EXPECT_EQ(inner_tensor(g, "value").to_vector<double>(), std::vector<double>({6, 6}));
-  expect_error([&] { grad({out}, {x}, {cls->of(full({2}, 3), 1)}); }, "we guessed its metadata incorrectly");
+  expect_error([&] { grad({out}, {x}, {cls->of(full({2}, 3.0), 1)}); }, "we guessed its metadata incorrectly");
 }
 
 TEST_F(AotWrapperGradients, R041_TangentsAreContiguousAndThePrimalsOwn) {

@@ -42,6 +42,10 @@ TEST(CppLines, MakeTensors) {
   LINE(ones({2, 3}).sizes(), "[2, 3]");
   LINE(ones(2, int64), "tensor([1, 1])");
   LINE(full({2}, 7.5), "tensor([7.5000, 7.5000])");
+  LINE(full({2}, 7), "tensor([7, 7])");
+  LINE(full({2}, true), "tensor([True, True])");
+  LINE(full({2}, 7, {.requires_grad = false}).dtype(), "torch.int64");
+  LINE(full({2}, 7, {.dtype = float32}), "tensor([7., 7.])");
   LINE(eye(2), "tensor([[1., 0.],\n        [0., 1.]])");
   LINE(arange(4), "tensor([0, 1, 2, 3])");
   LINE(arange(1, 10, 3), "tensor([1, 4, 7])");
@@ -268,6 +272,13 @@ TEST(CppLines, Gradients) {
   LINE(vmap(grad([](const Tensor& a, const Tensor& b) { return (a * b).sum(); }), {.in_dims = {std::nullopt, 0}})(w, stack({v, w})),
        "tensor([[1., 5.],\n        [2., 3.]])");
   LINE(jacrev([](const Tensor& a) { return a * a; })(w), "tensor([[4., 0.],\n        [0., 6.]])");
+  const Tensor turned = tensor({1, 0});
+  LINE(vmap([turned](const Tensor& a) { return a[turned]; })(stack({w, v})), "tensor([[3., 2.],\n        [5., 1.]])");
+  const auto powers = [](const Tensor& a) { return std::tuple(a * a, a.pow(3)); };
+  DOES(auto [square, cube] = jacrev(powers)(w)); EXPECT_EQ(said(cube), "tensor([[12.,  0.],\n        [ 0., 27.]])");
+  EXPECT_EQ(said(square), "tensor([[4., 0.],\n        [0., 6.]])");
+  LINE(std::get<1>(jacfwd(powers)(w)), "tensor([[12.,  0.],\n        [ 0., 27.]])");
+  LINE(std::get<1>(hessian([](const Tensor& a) { return std::tuple(a.sum(), a.pow(3).sum()); })(w)), "tensor([[12.,  0.],\n        [ 0., 18.]])");
   LINE(grad(grad([](const Tensor& a) { return a.pow(3).sum(); }))(tensor(2.0)), "tensor(12.)");
 }
 

@@ -176,7 +176,7 @@ TEST_F(FakeDeviceTest, WritesIntoPartsLeaveTheRestAlone) {
   t.zero_();
   EXPECT_EQ(device.log.back(), "fill 9 x 4 on cuda:0");
   Tensor number = scalar_tensor(3);
-  number.copy_(full({}, 4, {.device = kFake}));
+  number.copy_(full({}, 4.0, {.device = kFake}));
   EXPECT_EQ(number.item().to_double(), 4);
 }
 
@@ -197,7 +197,7 @@ TEST_F(FakeDeviceTest, StoragesGrowThere) {
 TEST_F(FakeDeviceTest, AKernelOfTheKindIsCalled) {
   const DeviceKernel kernels[] = {{"add.Tensor", add}};
   register_kernels(DeviceType::cuda, kernels);
-  Tensor a = full({3}, 2, {.device = kFake}), b = full({3}, 5, {.device = kFake});
+  Tensor a = full({3}, 2.0, {.device = kFake}), b = full({3}, 5.0, {.device = kFake});
   const Tensor sum = a + b;
   EXPECT_EQ(sum.device(), kFake);
   EXPECT_EQ(device.waiting(kFake), 3u) << "two fills and the kernel";

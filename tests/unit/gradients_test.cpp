@@ -58,7 +58,7 @@ TEST_F(Gradients, A002_GradOfAScalarFunction) {
 
 TEST_F(Gradients, A003_NumbersAndZeroDimTensorsPromoteInATrace) {
   const TensorFunction f = [](const TensorList& in) { return TensorList{in[0] + in[1]}; };
-  const TensorList in{randn({3}), full({}, 5).to(int64)};
+  const TensorList in{randn({3}), full({}, 5.0).to(int64)};
   const Traced t = trace(f, in);
   const TensorList got = run_graph(t.graph, in);
   EXPECT_EQ(got[0].dtype(), float32);
@@ -78,8 +78,8 @@ TEST_F(Gradients, A006_ThePullbackCanBeTraced) {
   const Tensor x = count({3});
   const Pullback p = vjp(sum_of_sines, {x});
   expect_near(p.results[0], x.sin().sum());
-  expect_near(p.pull({full({}, 2).to(float64)})[0], x.cos() * 2);
-  expect_traces(p.pull, {full({}, 2).to(float64)}, {full({}, 7).to(float64)});
+  expect_near(p.pull({full({}, 2.0).to(float64)})[0], x.cos() * 2);
+  expect_traces(p.pull, {full({}, 2.0).to(float64)}, {full({}, 7.0).to(float64)});
 }
 
 TEST_F(Gradients, A008_ADecompositionTakesTheBackwardOpAway) {
@@ -96,13 +96,13 @@ TEST_F(Gradients, NestToAnyOrder) {
   const TensorFunction first = [](const TensorList& in) { return TensorList{grad(cubes)(in)[0].sum()}; };
   expect_near(grad(cubes)({x})[0], x * x * 3);
   expect_near(grad(first)({x})[0], x * 6);
-  expect_near(grad([&](const TensorList& in) { return TensorList{grad(first)(in)[0].sum()}; })({x})[0], full({3}, 6).to(float64));
+  expect_near(grad([&](const TensorList& in) { return TensorList{grad(first)(in)[0].sum()}; })({x})[0], full({3}, 6.0).to(float64));
 }
 
 TEST_F(Gradients, InnerVariablesAreNotConfused) {  // d/dx (x * d/dy (x + y)) = 1
-  const Tensor x = full({}, 3).to(float64);
+  const Tensor x = full({}, 3.0).to(float64);
   const TensorFunction f = [](const TensorList& in) {
-    const Tensor inner = grad([&](const TensorList& y) { return TensorList{in[0] + y[0]}; })({full({}, 1).to(float64)})[0];
+    const Tensor inner = grad([&](const TensorList& y) { return TensorList{in[0] + y[0]}; })({full({}, 1.0).to(float64)})[0];
     return TensorList{in[0] * inner};
   };
   EXPECT_EQ(grad(f)({x})[0].item_double(), 1);

@@ -63,7 +63,7 @@ TEST_F(Modes, SeeEveryOpWithItsPartsTakenApart) {
 }
 
 TEST_F(Modes, ReplaceOps) {
-  const Tensor x = full({2}, 5), y = full({2}, 3);
+  const Tensor x = full({2}, 5.0), y = full({2}, 3.0);
   SubtractForAdd mode;
   const ModeScope scope(mode);
   EXPECT_EQ(numbers_of(x + y), Numbers({2, 2}));
@@ -125,7 +125,7 @@ TEST_F(Modes, SeeTheOpsOfABackward) {
 }
 
 TEST_F(Modes, GradientsFlowPastThem) {
-  Tensor x = full({2}, 5).requires_grad_(), y = full({2}, 3).requires_grad_();
+  Tensor x = full({2}, 5.0).requires_grad_(), y = full({2}, 3.0).requires_grad_();
   SubtractForAdd mode;
   const ModeScope scope(mode);
   (x + y).sum().backward();
@@ -182,7 +182,7 @@ TEST_F(Modes, H04_EveryConstructorMakesATwoTensor) {
   testing::TwoTensorMode mode;
   const Tensor plain = ones({2});
   const ModeScope scope(mode);
-  for (const Tensor& t : {ones({2}), zeros({2, 3}), full({2}, 7), arange(4), eye(2), rand({3}), empty({2})}) {
+  for (const Tensor& t : {ones({2}), zeros({2, 3}), full({2}, 7.0), arange(4), eye(2), rand({3}), empty({2})}) {
     ASSERT_TRUE(testing::is_two_tensor(t));
     EXPECT_FALSE(inner_tensor(t, "a")->storage == inner_tensor(t, "b")->storage);
     EXPECT_EQ(numbers_of(inner_tensor(t, "a")), numbers_of(inner_tensor(t, "b")));

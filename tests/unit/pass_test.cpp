@@ -144,7 +144,7 @@ TEST(Passes, CallsWhoseSizesTheDataDecidesStayApart) {
         const Scalar a = in[1].item(), b = in[1].item();
         return TensorList{first + 1, second + 1, in[0] * a, in[0] * b};
       },
-      {ones({4}), full({}, 2).to(DType::i64)});
+      {ones({4}), full({}, 2.0).to(DType::i64)});
   const auto count = [](const Graph& g, std::string_view name) {
     return std::count_if(g.nodes().begin(), g.nodes().end(),
                          [&](const auto& n) { return n->kind == NodeKind::call && n->op->qualified() == name; });

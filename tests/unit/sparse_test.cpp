@@ -78,7 +78,7 @@ TEST(Sparse, SumsAndScalesStaySparse) {
 }
 
 TEST(Sparse, WithDenseTensorsSumsAreDense) {
-  const Tensor t = rows(), ten = full({4, 2}, 10);
+  const Tensor t = rows(), ten = full({4, 2}, 10.0);
   const Numbers want{13, 14, 10, 10, 16, 18, 10, 10};
   EXPECT_EQ(numbers(ten + t), want);
   EXPECT_EQ(numbers(t + ten), want);

@@ -373,7 +373,33 @@ TEST(TensorLiterals, TakeWhatPyTorchTakes) {
   EXPECT_EQ(to_text(tensor({}).sizes()), "[0]");
   EXPECT_EQ(tensor({std::complex<double>(1, 2)}, complex64).item().to_complex(), std::complex<double>(1, 2));
   EXPECT_EQ(error_of([] { tensor({300}, int8); }), "value cannot be converted to type int8 without overflow");
+  EXPECT_EQ(tensor({-255, 255}, uint8).to_vector<int64_t>(), (std::vector<int64_t>{1, 255}));
+  EXPECT_EQ(tensor({2.5}, uint8).to_vector<int64_t>(), std::vector<int64_t>{2});
+  EXPECT_EQ(error_of([] { tensor({-300}, uint8); }), "value cannot be converted to type uint8 without overflow");
+  for (const double refused : {-1.5, 255.5, 300.0, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_THROW(tensor({refused}, uint8), UserError) << refused;
+  EXPECT_THROW(tensor({-256}, uint8), UserError);
+  EXPECT_THROW(tensor({std::ldexp(1.0, 63)}, int64), UserError);
   EXPECT_EQ(error_of([] { tensor({1., 2, 3}, {2, 2}); }), "tensor(): 3 values do not fill the shape [2, 2]");
+}
+
+// PyTorch's Scalar::to refuses the same.
+TEST_F(TensorBasics, AnItemThatItsTypeCannotHold) {
+  EXPECT_EQ(tensor(255).item<uint8_t>(), 255);
+  EXPECT_EQ(tensor(-1).item<uint8_t>(), 255);
+  EXPECT_EQ(tensor(-128).item<int8_t>(), -128);
+  EXPECT_EQ(tensor(2.75).item<int>(), 2);
+  EXPECT_EQ(tensor(-2.75).item<int>(), -2);
+  EXPECT_EQ(tensor(true).item<int>(), 1);
+  EXPECT_EQ(tensor(int64_t{1} << 40).item<int64_t>(), int64_t{1} << 40);
+  EXPECT_EQ(error_of([] { tensor(300).item<uint8_t>(); }), "value cannot be converted to type uint8_t without overflow");
+  EXPECT_THROW(tensor(int64_t{1} << 40).item<int>(), UserError);
+  EXPECT_THROW(tensor(-300).item<uint8_t>(), UserError);
+  EXPECT_THROW(tensor(-129).item<int8_t>(), UserError);
+  EXPECT_THROW(tensor(1e20).item<int64_t>(), UserError);
+  EXPECT_THROW(tensor(std::numeric_limits<double>::quiet_NaN()).item<int>(), UserError);
+  EXPECT_THROW(tensor(1e300, float64).item<float>(), UserError);
+  EXPECT_EQ(tensor(std::numeric_limits<double>::infinity()).item<float>(), std::numeric_limits<float>::infinity());
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST_F(Wrapper, MetadataIsTheDefaultInResults) {
 }
 
 TEST_F(Wrapper, HasNoDataOfItsOwn) {
-  const Tensor x = two_tensor(full({1}, 1), full({1}, 2));
+  const Tensor x = two_tensor(full({1}, 1.0), full({1}, 2.0));
   EXPECT_NE(error_of([&] { x.data_ptr(); }).find("has no data of its own"), std::string::npos);
   EXPECT_EQ(x.item_double(), 1) << "its class answers, as for any op: TwoTensor with its first part";
 }

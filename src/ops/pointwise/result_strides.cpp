@@ -72,7 +72,8 @@ Shape elementwise_strides(const Shape& sizes, const std::vector<Tensor>& tensors
   if (all_equal && is_non_overlapping_and_dense(sizes, tensors[0].strides())) return tensors[0].strides();
   Strides strides = strides_over(sizes, tensors);
   // Asked only where it matters: a program is one for the sizes that have the same answer.
-  bool matters = false;
+  constexpr std::size_t kMostTried = 12;  // of each further dim twice as many sets would be tried
+  bool matters = strides.unclear.size() > kMostTried;
   for (unsigned set = 1; !matters && set < 1u << strides.unclear.size(); set++) matters = reorders(set, sizes, strides, tensors);
   for (const int d : strides.unclear)
     if (matters && equal_if_known(sizes[d], 1).value_or(false))

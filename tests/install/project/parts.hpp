@@ -5,6 +5,7 @@
 
 void train_gpt();
 void define_op();
+void assign_by_indices();
 void use_files(const std::string& exported);
 
 inline void expect(bool holds, const std::string& what) {
