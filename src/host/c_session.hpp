@@ -17,7 +17,7 @@ struct ingot_session {
   const ingot::ModelLibrary& library() const { return model->library(); }
 
   std::shared_ptr<ingot::LoadedModel> model;
-  ingot::Session session;
+  ingot::EntrySession session;
   std::vector<std::string> input_names, output_names;
 };
 

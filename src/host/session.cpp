@@ -6,12 +6,12 @@
 
 namespace ingot {
 
-Session::Session(std::shared_ptr<ModelContainer> container, std::string_view entry)
+EntrySession::EntrySession(std::shared_ptr<ModelContainer> container, std::string_view entry)
     : owner_(std::move(container)), container_(owner_->handle()), entry_(entry_place(library(), entry)) {}
 
-std::string Session::name() const { return entry_ == 0 ? "" : description("the name of an entry point").info().name; }
+std::string EntrySession::name() const { return entry_ == 0 ? "" : description("the name of an entry point").info().name; }
 
-std::optional<std::vector<std::string>> Session::input_names(CallSite from) const {
+std::optional<std::vector<std::string>> EntrySession::input_names(CallSite from) const {
   std::vector<std::string> names;
   if (entry_ > 0) {
     const LibraryEntry entry = description("names of inputs");
@@ -29,7 +29,7 @@ std::optional<std::vector<std::string>> Session::input_names(CallSite from) cons
   return names;
 }
 
-std::optional<std::vector<std::string>> Session::output_names(CallSite from) const {
+std::optional<std::vector<std::string>> EntrySession::output_names(CallSite from) const {
   std::vector<std::string> names;
   const std::size_t count = output_count(from);
   if (entry_ > 0) {
@@ -46,14 +46,14 @@ std::optional<std::vector<std::string>> Session::output_names(CallSite from) con
   return names;
 }
 
-std::size_t Session::output_count(CallSite from) const {
+std::size_t EntrySession::output_count(CallSite from) const {
   if (entry_ > 0) return description("an entry point").info().output_count;
   std::size_t count = 0;
   INGOT_MODEL_CALL(AOTInductorModelContainerGetNumOutputs, container_, &count);
   return count;
 }
 
-std::pair<std::string, std::string> Session::call_spec(CallSite from) const {
+std::pair<std::string, std::string> EntrySession::call_spec(CallSite from) const {
   if (entry_ > 0) {
     const ingot_entry_info info = description("a call specification").info();
     return {info.in_spec, info.out_spec};
@@ -63,7 +63,7 @@ std::pair<std::string, std::string> Session::call_spec(CallSite from) const {
   return {in, out};
 }
 
-Handles Session::run(Handles inputs, const SessionRunOptions& options, CallSite from) const {
+Handles EntrySession::run(Handles inputs, const SessionRunOptions& options, CallSite from) const {
   const std::size_t count = output_count(from);
   if (options.single_threaded) INGOT_NEED_FUNCTION(AOTInductorModelContainerRunSingleThreaded, "run_single_threaded");
   std::vector<AtenTensorHandle> outputs(count);

@@ -20,12 +20,14 @@ struct SessionRunOptions {
   bool single_threaded = false;  // without locks, the first entry point alone: no other call of the container is under way
 };
 
+// Not the Session of ingot/session.hpp, which is a program's, by way of the C interface.
+//
 // Of the first entry point PyTorch's functions say everything, whoever made the library; of others
 // those of Ingot's libraries do.
-class Session {
+class EntrySession {
  public:
   // `entry`: its name; empty: the first. User error where the library has none of that name.
-  explicit Session(std::shared_ptr<ModelContainer> container, std::string_view entry = {});
+  explicit EntrySession(std::shared_ptr<ModelContainer> container, std::string_view entry = {});
 
   ModelContainer& container() const { return *owner_; }
   const std::shared_ptr<ModelContainer>& share_container() const { return owner_; }

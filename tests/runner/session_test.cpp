@@ -4,8 +4,11 @@
 #include <dlfcn.h>
 
 #include <cstring>
+#include <type_traits>
 
+#include "host/session.hpp"
 #include "ingot/dlpack.hpp"
+#include "ingot/session.hpp"
 #include "programs/stub.h"
 #include "runner_fixture.hpp"
 
@@ -35,6 +38,14 @@ struct View {
   operator const DLTensor*() const { return &managed->dl_tensor; }
   DLManagedTensorVersioned* managed;
 };
+
+// One program may have both: what was called alike would be one of them in all of it.
+TEST_F(SessionTest, TheClassOfProgramsIsNotTheHostsOwn) {
+  static_assert(!std::is_same_v<Session, EntrySession>);
+  const Session of_program(mlp());
+  EXPECT_EQ(of_program.inputs().size(), 1u);
+  EXPECT_EQ(of_program.outputs().size(), 1u);
+}
 
 TEST_F(SessionTest, DescribesTheModel) {
   ingot_session* s = open(mlp());

@@ -72,7 +72,7 @@ class ModelContainerRunner {
   std::vector<std::string> output_names() const;
 
   void set_threads(int count);
-  const Session& session() const { return session_; }
+  const EntrySession& session() const { return session_; }
   const ModelLibrary& library() const { return session_.library(); }
   // What the library says about the function. User error for one that is not Ingot's: `what` names
   // what asked for it.
@@ -81,7 +81,7 @@ class ModelContainerRunner {
   AOTInductorModelContainerHandle container() const { return session_.container().handle(); }
 
  private:
-  Session session_;
+  EntrySession session_;
   bool run_single_threaded_ = false;
 
   TensorList run_owned(Handles inputs, AOTInductorStreamHandle stream);
