@@ -108,7 +108,9 @@ class Session {
     for (DLManagedTensorVersioned* t : outputs) owned.emplace_back(t);
     return owned;
   }
-  // The outputs are copied into memory of the caller.
+  // The outputs are in memory of the caller, with the sizes and types of the results. The run
+  // writes there itself where it can, as ingot_session_run_into says, and else they are copied; a
+  // run that fails may have written there.
   void run_into(const std::vector<const DLTensor*>& inputs, const std::vector<DLTensor*>& outputs) {
     check_status(ingot_session_run_into(session_, inputs.data(), inputs.size(), outputs.data(), outputs.size()));
   }
