@@ -241,7 +241,7 @@ TEST_F(CommandLine, ModelsOfAPackageAreNamedWithAnOption) {
     EXPECT_EQ(lines(r.err), 1u) << r.err;
   }
   expect_in("(--model on the command line)", ingot("run " + file("two.pt2") + " --model c").err);
-  expect_in("name one of them (--model): ", ingot("graph " + golden("entries/lm.pt2")).err);
+  expect_in("name one of them (--model on the command line): ", ingot("graph " + golden("entries/lm.pt2")).err);
 }
 
 // A library for another machine is read from its file, and says there what it says when it is

@@ -91,7 +91,8 @@ TEST_F(Container, P016_ProgramsAreChosenByName) {
   const std::string p = file(two_programs().bytes());
   EXPECT_EQ(open_pt2_archive(p).programs, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(load_pt2(p, "two").main().graph.nodes().size(), 4u);
-  expect_says(user_error([&] { (void)load_pt2(p); }), "it has several programs; name one of them (--model): 'one', 'two'");
+  expect_says(user_error([&] { (void)load_pt2(p); }),
+              "it has several programs; name one of them (--model on the command line): 'one', 'two'");
   expect_says(user_error([&] { (void)load_pt2(p, "three"); }), "it has no program 'three'; there are: 'one', 'two'");
   // "model" is taken among several, and one alone whatever its name.
   Pt2Entries e = two_programs();

@@ -132,7 +132,8 @@ std::string choose_model(const Pt2Archive& a, const std::string& wanted) {
   const std::string& name = wanted.empty() ? std::string("model") : wanted;
   if (std::find(a.programs.begin(), a.programs.end(), name) != a.programs.end()) return name;
   if (!wanted.empty()) a.fail("it has no program ", shown_name(wanted), "; there are: ", joined(a.programs));
-  if (a.programs.size() > 1) a.fail("it has several programs; name one of them (--model): ", joined(a.programs));
+  if (a.programs.size() > 1)
+    a.fail("it has several programs; name one of them (--model on the command line): ", joined(a.programs));
   return a.programs[0];
 }
 
