@@ -32,7 +32,10 @@ typedef struct ingot_thread_pool {
   void* context; /* for the functions below */
   /* Calls part(work, k) once for every k from 0 to count - 1 and returns when the last has
    * returned, on any threads, in any order, together or one after the other. Any thread may call
-   * it, several at once, and parts of one call may wait for nothing but each other's locks. */
+   * it, several at once, and parts of one call may wait for nothing but each other's locks. It may
+   * not wait for a busy thread to become free: the calling thread takes the parts that no other one
+   * has begun, and runs nothing else that calls Ingot until then. All other threads of the pool may
+   * be in first runs of sessions, which wait for what this call computes for all of them. */
   void (*parallel_for)(void* context, void (*part)(void* work, int32_t k), void* work, int32_t count);
   /* Around several calls that follow each other: threads that look for the next one, for a while,
    * are there sooner than those that sleep. Both or neither; null: nobody cares. */
