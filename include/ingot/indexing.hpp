@@ -30,9 +30,9 @@ struct Slice {
 }  // namespace indexing
 
 // One index of several. A mask (a bool or uint8 tensor) is for as many dims as it has; a bool, or a
-// mask of no dims, for none: it adds one of size 1 or 0. A tensor of one integer and no dims is that
-// integer; where its value must not be read (in a function that is traced or vmapped over) what it
-// reads is a copy, and what is assigned is written all the same.
+// mask of no dims, for none: it adds one of size 1 or 0. A tensor of one integer and no dims is
+// that integer; where its value must not be read (in a function that is traced or vmapped over)
+// what it reads is a copy, and what is assigned is written all the same.
 class TensorIndex {
  public:
   enum class Kind : uint8_t { none, ellipsis, integer, boolean, slice, tensor };

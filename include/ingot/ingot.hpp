@@ -27,7 +27,7 @@ namespace ingot {
 Tensor empty(const Shape& size, TensorOptions o = {});
 Tensor zeros(const Shape& size, TensorOptions o = {});
 Tensor ones(const Shape& size, TensorOptions o = {});
-Tensor full(const Shape& size, const Scalar& value, TensorOptions o = {});
+Tensor full(const Shape& size, const Scalar& value, TensorOptions o = {});  // of the value's type, if none is given
 Tensor eye(Int n, TensorOptions o = {});
 Tensor arange(const Scalar& end);                        // int64 if all numbers are integers, else float32
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step = 1);

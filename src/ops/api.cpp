@@ -28,7 +28,9 @@ Value number(const Scalar& s) { return Value(s); }
 }  // namespace
 
 // ---- making tensors
-Tensor empty(const Shape& s, TensorOptions o) { return finish(aten<"empty.memory_format">(s, dtype_of(o), Value(), o.device), o); }
+Tensor empty(const Shape& s, TensorOptions o) {
+  return finish(aten<"empty.memory_format">(s, dtype_of(o), Value(), o.device), o);
+}
 Tensor zeros(const Shape& s, TensorOptions o) { return finish(aten<"zeros">(s, dtype_of(o), Value(), o.device), o); }
 Tensor ones(const Shape& s, TensorOptions o) { return finish(aten<"ones">(s, dtype_of(o), Value(), o.device), o); }
 Tensor full(const Shape& s, const Scalar& v, TensorOptions o) {
@@ -306,9 +308,7 @@ Tensor& Tensor::fill_(const Scalar& v) { return aten_value<"fill_.Scalar">(*this
 Tensor& Tensor::zero_() { return aten_value<"zero_">(*this), *this; }
 
 namespace detail {
-int64_t to_integer(const Scalar& value, int bytes, bool is_signed) {
-  return integer_of_size(value, bytes, is_signed);
-}
+int64_t to_integer(const Scalar& value, int bytes, bool is_signed) { return integer_of_size(value, bytes, is_signed); }
 float to_float32(const Scalar& value) {
   const double number = value.to_double();
   if (std::isfinite(number) && std::abs(number) > std::numeric_limits<float>::max()) refuse_overflow("float");

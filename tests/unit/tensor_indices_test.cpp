@@ -1,5 +1,5 @@
-// x.index({…}), x.index_put_({…}, v) and x[tensor], with tensors among the indices: masks of several
-// dims, integers and truths of no dims. Sizes and sums are PyTorch's.
+// x.index({…}), x.index_put_({…}, v) and x[tensor], with tensors among the indices: masks of
+// several dims, integers and truths of no dims. Sizes and sums are PyTorch's.
 #include <gtest/gtest.h>
 
 #include <map>
