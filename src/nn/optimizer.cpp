@@ -48,34 +48,34 @@ TensorList Optimizer::parameters(std::size_t group) const {
 
 // ---- options
 
-static double number(const NamedOption::second_type& option) {
-  return std::visit(
-      [](const auto* o) -> double {
-        if constexpr (requires { o->has_value(); }) return o->value_or(0);
-        else return static_cast<double>(*o);
-      },
-      option);
+std::vector<NamedNumber> Optimizer::numbers_of(const std::vector<NamedOption>& options) {
+  std::vector<NamedNumber> numbers;
+  for (const auto& [name, option] : options) {
+    const auto number = [](const auto* o) -> std::optional<double> {
+      if constexpr (requires { o->has_value(); }) return *o;
+      else return static_cast<double>(*o);
+    };
+    numbers.emplace_back(name, std::visit(number, option));
+  }
+  return numbers;
 }
 static void set_number(const NamedOption::second_type& option, double value) {
   std::visit([&](auto* o) { *o = static_cast<std::decay_t<decltype(*o)>>(value); }, option);
 }
-static bool is_absent(const NamedOption::second_type& option) {
-  const auto* o = std::get_if<std::optional<double>*>(&option);
-  return o && !(*o)->has_value();
-}
-
-const NamedOption::second_type* Optimizer::find_option(const std::vector<NamedOption>& options, const std::string& name) const {
-  const auto found = std::ranges::find_if(options, [&](const NamedOption& o) { return name == o.first; });
+// The one of that name; null where there is none.
+template <class Option>
+static const Option* find_option(const std::vector<std::pair<const char*, Option>>& options, const std::string& name) {
+  const auto found = std::ranges::find_if(options, [&](const auto& o) { return name == o.first; });
   return found == options.end() ? nullptr : &found->second;
 }
 bool Optimizer::has_option(std::size_t group, const std::string& name) const {
-  return find_option(named_options(group), name) != nullptr;
+  return find_option(option_numbers(group), name) != nullptr;
 }
 double Optimizer::option(std::size_t group, const std::string& name) const {
-  const std::vector<NamedOption> options = named_options(group);
-  const auto* o = find_option(options, name);
+  const std::vector<NamedNumber> numbers = option_numbers(group);
+  const auto* o = find_option(numbers, name);
   INGOT_REQUIRE(o, "the optimizer has no option ", name);
-  return number(*o);
+  return o->value_or(0);
 }
 void Optimizer::set_option(std::size_t group, const std::string& name, double value) {
   const std::vector<NamedOption> options = named_options(group);
@@ -98,8 +98,8 @@ nn::NamedTensors Optimizer::state() const {
   nn::NamedTensors r;
   for (std::size_t group = 0; group < groups(); group++) {
     const std::string prefix = text("param_groups.", group, ".");
-    for (const auto& [name, option] : named_options(group))
-      if (!is_absent(option)) r.emplace_back(prefix + name, nn::value_of(number(option)));
+    for (const auto& [name, number] : option_numbers(group))
+      if (number) r.emplace_back(prefix + name, nn::value_of(*number));
     if (initial_lr_[group]) r.emplace_back(prefix + "initial_lr", nn::value_of(*initial_lr_[group]));
     std::vector<int64_t> numbers;
     for (std::size_t i = begin_of(group); i < end_of(group); i++) numbers.push_back(static_cast<int64_t>(i));

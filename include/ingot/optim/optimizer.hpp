@@ -16,6 +16,8 @@ namespace ingot::optim {
 // An option by the name that PyTorch's parameter groups have for it, and where it is; one of a pair
 // is "betas.0".
 using NamedOption = std::pair<const char*, std::variant<double*, bool*, int64_t*, std::optional<double>*>>;
+// An option by the same name, and what it is; nothing for an optional one that is not there.
+using NamedNumber = std::pair<const char*, std::optional<double>>;
 
 class Optimizer {
  public:
@@ -62,7 +64,9 @@ class Optimizer {
   std::size_t begin_of(std::size_t group) const { return group ? ends_[group - 1] : 0; }
   std::size_t end_of(std::size_t group) const { return ends_[group]; }
 
-  virtual std::vector<NamedOption> named_options(std::size_t) const { return {}; }
+  virtual std::vector<NamedOption> named_options(std::size_t) { return {}; }
+  virtual std::vector<NamedNumber> option_numbers(std::size_t) const { return {}; }
+  static std::vector<NamedNumber> numbers_of(const std::vector<NamedOption>& options);
   virtual Shape slot_size(std::size_t slot, const Tensor& parameter) const;
   // State that is kept once for all parameters, under "state.0.".
   virtual nn::NamedTensors shared_state() const { return {}; }
@@ -76,7 +80,6 @@ class Optimizer {
   bool counts_ = false;
   std::vector<std::size_t> ends_;
   std::vector<std::optional<double>> initial_lr_;
-  const NamedOption::second_type* find_option(const std::vector<NamedOption>& options, const std::string& name) const;
 };
 
 // An optimizer whose groups have these options: an aggregate that says what it refuses (`check`)
@@ -99,7 +102,11 @@ class OptimizerOf : public Optimizer {
     o.check();
     options_.push_back(std::move(o));
   }
-  std::vector<NamedOption> named_options(std::size_t group) const override { return options_.at(group).named(); }
+  std::vector<NamedOption> named_options(std::size_t group) override { return options_.at(group).named(); }
+  std::vector<NamedNumber> option_numbers(std::size_t group) const override {
+    O copy = options_.at(group);  // named() says where to write
+    return numbers_of(copy.named());
+  }
   // f(options, number of the parameter, parameter, gradient) for every parameter that has a
   // gradient.
   template <class F>
@@ -110,7 +117,7 @@ class OptimizerOf : public Optimizer {
         if (const Tensor gradient = parameters_[i].grad(); gradient.defined()) f(options_[group], i, parameters_[i], gradient);
   }
 
-  mutable std::vector<O> options_;
+  std::vector<O> options_;
 };
 
 }  // namespace ingot::optim
