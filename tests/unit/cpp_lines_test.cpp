@@ -28,7 +28,7 @@ std::string said(const T& value) {
 }
 #define LINE(expression, text) EXPECT_EQ((lines++, said(expression)), text)
 #define DOES(...) \
-  lines++;         \
+  lines++;        \
   __VA_ARGS__
 
 Tensor whole() { return arange(6).view({2, 3}); }  // [[0, 1, 2], [3, 4, 5]]

@@ -96,7 +96,8 @@ TEST_F(Gradients, NestToAnyOrder) {
   const TensorFunction first = [](const TensorList& in) { return TensorList{grad(cubes)(in)[0].sum()}; };
   expect_near(grad(cubes)({x})[0], x * x * 3);
   expect_near(grad(first)({x})[0], x * 6);
-  expect_near(grad([&](const TensorList& in) { return TensorList{grad(first)(in)[0].sum()}; })({x})[0], full({3}, 6.0).to(float64));
+  expect_near(grad([&](const TensorList& in) { return TensorList{grad(first)(in)[0].sum()}; })({x})[0],
+              full({3}, 6.0).to(float64));
 }
 
 TEST_F(Gradients, InnerVariablesAreNotConfused) {  // d/dx (x * d/dy (x + y)) = 1
