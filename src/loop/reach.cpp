@@ -93,6 +93,14 @@ class Search {
   }
 };
 
+// Whether there are inputs of such sizes.
+bool have_inputs(const Program& p, const Values& values) {
+  return std::ranges::all_of(p.buffers, [&](const Buffer& b) {
+    return b.place != Place::input ||
+           std::ranges::all_of(b.sizes, [&](const Expr& s) { return value_of(s, values).value_or(0) >= 0; });
+  });
+}
+
 }  // namespace
 
 Reach::Reach(const Program& p) {
@@ -105,7 +113,7 @@ Reach::Reach(const Program& p) {
       const std::optional<int64_t> answer = value_of(g.condition, values);
       return answer && (*answer != 0) == g.answer;
     });
-    if (holds && (samples_.empty() || samples_.back() != values)) samples_.push_back(std::move(values));
+    if (holds && have_inputs(p, values) && (samples_.empty() || samples_.back() != values)) samples_.push_back(std::move(values));
   }
 }
 

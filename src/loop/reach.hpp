@@ -12,8 +12,8 @@ namespace ingot::loop {
 
 class Reach {
  public:
-  // Given symbols are tried at a few sizes for which all guards of the program hold; those that
-  // steps decide are not known.
+  // Given symbols are tried at a few sizes for which all guards of the program hold and no input
+  // has a negative size; those that steps decide are not known.
   explicit Reach(const Program& p);
 
   struct Outside {

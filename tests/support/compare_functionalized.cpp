@@ -310,9 +310,9 @@ bool looks_past_inputs(const Program& p, std::size_t setting, bool apart) {
 }
 
 // Whether an out= gives an input a larger storage, or at open sizes lets it look past what the
-// inputs have of it; whether one leaves it fewer elements.
+// inputs have of it; whether one leaves it fewer elements, or as many in other sizes.
 struct ResizedInputs {
-  bool larger = false, smaller = false;
+  bool larger = false, smaller = false, reshaped = false;
 };
 ResizedInputs resized_inputs(const Program& p, std::size_t setting) {
   TensorList pool = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
@@ -322,16 +322,19 @@ ResizedInputs resized_inputs(const Program& p, std::size_t setting) {
   manual_seed(p.seed);
   for (const Step& s : p.body) {
     std::vector<std::pair<int64_t, int64_t>> before;  // the bytes that are there, and the elements
+    std::vector<Shape> sizes;
     for (const Tensor& t : inputs) {
       int64_t bytes = is_open ? 0 : t->storage->nbytes().value();
       for (const Tensor& other : inputs)
         if (other->storage == t->storage) bytes = std::max(bytes, required_bytes(other->geom).value());
       before.emplace_back(bytes, t.numel().value());
+      sizes.push_back(t.sizes());
     }
     execute(s, pool);
     for (std::size_t i = 0; i < inputs.size() && s.out >= 0; i++) {
       r.larger = r.larger || required_bytes(inputs[i]->geom).value() > before[i].first;
       r.smaller = r.smaller || inputs[i].numel().value() < before[i].second;
+      r.reshaped = r.reshaped || !inputs[i].sizes().same(sizes[i]);
     }
   }
   return r;
@@ -355,11 +358,13 @@ Comparison refused(const Program& p, const std::string& message, std::size_t set
   if (says("Found an input that out= or resize_() made larger than its storage, which stays the caller's") &&
       resized_inputs(p, setting).larger)
     return {Agreement::refused_larger_input, message};
-  // The history that it had is of all its elements.
-  const bool says_fewer =
-      says("Found an input that looks at fewer elements after out=, as_strided_() or resize_() than before") ||
-      says(" returned an invalid gradient at index ");
-  if (says_fewer && resized_inputs(p, setting).smaller) return {Agreement::refused_smaller_input, message};
+  if (says("Found an input that looks at fewer elements after out=, as_strided_() or resize_() than before") &&
+      resized_inputs(p, setting).smaller)
+    return {Agreement::refused_smaller_input, message};
+  // The history that it had is of all its elements, and of the sizes that it had.
+  if (says(" returned an invalid gradient at index "))
+    if (const ResizedInputs r = resized_inputs(p, setting); r.smaller || r.reshaped)
+      return {Agreement::refused_smaller_input, message};
   if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
       says("non-differentiable view input mutations"))
     return {Agreement::refused_histories, message};
@@ -389,7 +394,8 @@ const char* name_of(Agreement a) {
     case Agreement::refused_gaps: return "refused: elements of others around those of a written copy";
     case Agreement::refused_growing: return "refused: a view that out= would make larger";
     case Agreement::refused_larger_input: return "refused: an input whose storage out= would make larger";
-    case Agreement::refused_smaller_input: return "refused: an input that out= makes smaller while its elements may be written";
+    case Agreement::refused_smaller_input:
+      return "refused: an input that out= makes smaller, or gives other sizes, while its elements may be written";
     case Agreement::refused_aliases: return "refused: an input that is written shares memory with another one";
     case Agreement::refused_strides: return "refused: strides that the recording fixed";
     case Agreement::refused_data: return "refused: a decision by data";

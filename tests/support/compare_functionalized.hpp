@@ -26,7 +26,7 @@ enum class Agreement {
   refused_gaps,  // compiled alone: a written copy of a part of a storage (select_scatter of a column), with what lies around its elements
   refused_growing,  // a view that is too small for an out=, which eager makes larger and PyTorch's functionalization refuses in these words
   refused_larger_input,  // the same of an input, whose storage is the caller's and would have to grow
-  refused_smaller_input,  // an input that out= makes smaller, while something else may write the elements that it leaves
+  refused_smaller_input,  // an input that out= makes smaller, or gives other sizes, while something else may write the elements that it leaves
   refused_aliases,  // compiled alone: an input that is written shares memory with another one, which PyTorch's export refuses, too
   refused_strides,  // compiled alone: strides with gaps or in an order that the recording fixed
   refused_data,  // a decision by data that no graph can take

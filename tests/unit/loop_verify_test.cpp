@@ -55,6 +55,16 @@ TEST(LoopVerify, BlocksOfProductsLieInTheirBuffers) {
   expect_refused(replaced(kProduct, "rows i3 < 4", "rows i3 < 0"), "expected a number of rows, and one of columns");
 }
 
+// An input of 8 - s0 elements is none where s0 is 64.
+TEST(LoopVerify, IndicesAreTriedWhereInputsExist) {
+  const std::string program =
+      "program main(s0 >= 2)\n  input x: f32[-s0 + 8]\n  input z: f32[8]\n  output y: f32[1]\n"
+      "  kernel k parallel i0 < 1\n    do: y[i0] = z[s0]\n";
+  EXPECT_EQ(said(program), "");
+  expect_refused(replaced(program, "z[s0]", "z[s0 + 1]"), "expected an index of 'z' below 8, found 8");
+  expect_refused(replaced(program, "  input x: f32[-s0 + 8]\n", ""), "expected an index of 'z' below 8, found 64");
+}
+
 TEST(LoopVerify, ProductsAreOfTheTypesOfTheirBuffers) {
   expect_refused(replaced(kProduct, "as f32 * f32", "as bf16 * f32"),
                  "expected 'a', which has the rows of the product, to be of type bf16, found f32");
