@@ -207,6 +207,11 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   // An operand of control flow, of open size, that is written before the backward.
   const Program layers = wide_program(4310000396, {.open = true, .writes = true, .layers = true});
   EXPECT_EQ(compare_open_with_gradients(layers).agreement, Agreement::refused_operand);
+  // An input that an out= gives other sizes where nothing is recorded, at the second sizes alone.
+  EXPECT_EQ(open_with_gradients(4370001382), Agreement::refused_smaller_input);
+  // A size of an input that would be negative at sizes that the verifier tries.
+  const Program small_inputs = wide_program(4370000458, {.open = true, .writes = true, .layers = true});
+  EXPECT_EQ(compare_open_with_gradients(small_inputs).agreement, Agreement::agrees);
   // Inputs that share a storage without elements count as apart, and refuse what they would then.
   EXPECT_EQ(open_with_gradients(4330006285), Agreement::refused_backward);
   // Bounds of rounding: gelu far from zero, numbers next to zero, a maximum and a logarithm, the
