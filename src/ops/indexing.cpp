@@ -12,14 +12,13 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "ops/common/followed.hpp"
+#include "ops/index/masked.hpp"
 
 namespace ingot {
 namespace {
 
 using Kind = TensorIndex::Kind;
 using Indices = std::span<const TensorIndex>;
-
-bool is_mask(const Tensor& t) { return t.dtype() == DType::b8 || t.dtype() == DType::u8; }
 
 // How many dims of the tensor an index is for.
 int64_t dims_of(const TensorIndex& index) {

@@ -16,8 +16,6 @@
 namespace ingot {
 namespace {
 
-bool is_mask(const Tensor& t) { return t.dtype() == DType::b8 || t.dtype() == DType::u8; }
-
 // What t[indices] means: where each dim of the result comes from.
 struct Selection {
   Shape sizes;              // of the result

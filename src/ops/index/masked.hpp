@@ -1,10 +1,13 @@
-// Sizes and places that only the data decides.
+// Masks, and sizes and places that only the data decides.
 #pragma once
 #include <string_view>
 
 #include "ingot/tensor.hpp"
 
 namespace ingot {
+
+// An index that says of each element whether it is meant.
+inline bool is_mask(const Tensor& t) { return t.dtype() == DType::b8 || t.dtype() == DType::u8; }
 
 // How many elements are not zero. Of a tensor without bytes: a fresh symbol of the thread's guard
 // environment, or a user error that says so.
