@@ -377,8 +377,8 @@ TEST_F(Pool, OneThatIsUnderstoodInPartIsRefused) {
   OwnPool pool(backwards);
   struct {
     ingot_thread_pool known;
-    void* later;
-  } given = {pool.functions, nullptr};
+    char later[8];
+  } given = {pool.functions, {}};
   const auto refusal = [&] {
     EXPECT_EQ(set_pool(container, &given.known), 1);
     return std::string(library_call(library, ingot_last_error)());
@@ -395,12 +395,12 @@ TEST_F(Pool, OneThatIsUnderstoodInPartIsRefused) {
   EXPECT_EQ(refusal(), "ingot_thread_pool: begin and end: expected both or neither, found end alone");
   given.known = pool.functions;
   given.known.size = sizeof given;
-  given.later = &pool;
+  given.later[0] = 1;
   EXPECT_EQ(
       refusal(),
       "ingot_thread_pool: a field at byte 40 is set, of a later ingot/abi.h than that of this library, which knows the first "
       "40 bytes");
-  given.later = nullptr;
+  given.later[0] = 0;
   ASSERT_EQ(set_pool(container, &given.known), 0);
   EXPECT_EQ(total(container, 5), expected_total(5));
   EXPECT_EQ(pool.begun, 1);
