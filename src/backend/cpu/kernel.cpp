@@ -484,6 +484,8 @@ class KernelEmitter {
         }
         Value first =
             b_.CreateAdd(expressions_.emit(offset - *step * v), b_.CreateMul(expressions_.emit(*step), expressions_.base()));
+        if (step->is_const(2) && !mask)
+          return expressions_.from_memory(every_second(type, element(type, pointer, first), align), t);
         std::vector<Value> offsets{first};
         Value by = expressions_.emit(*step);
         while (static_cast<int>(offsets.size()) < lanes) offsets.push_back(b_.CreateAdd(offsets.back(), by));
@@ -498,6 +500,18 @@ class KernelEmitter {
     std::vector<Value> offsets;
     for (int k = 0; k < lanes; k++) offsets.push_back(b_.CreateExtractElement(position, static_cast<uint64_t>(k)));
     return gather(type, pointer, offsets, mask, align, t);
+  }
+
+  // As many elements as there are lanes, from `first` on. They are in two vectors, of which the
+  // second ends with the last of them: nothing behind that is touched.
+  Value every_second(llvm::Type* type, Value first, llvm::Align align) {
+    const int lanes = expressions_.lanes();
+    auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
+    Value low = b_.CreateAlignedLoad(vector, first, align);
+    Value high = b_.CreateAlignedLoad(vector, element(type, first, b_.getInt64(static_cast<uint64_t>(lanes) - 1)), align);
+    std::vector<int> places;
+    for (int k = 0; k < lanes; k++) places.push_back(2 * k < lanes ? 2 * k : 2 * k + 1);
+    return b_.CreateShuffleVector(low, high, places);
   }
 
   Value gather(llvm::Type* type, Value pointer, const std::vector<Value>& offsets, Value mask, llvm::Align align, DType t) {
