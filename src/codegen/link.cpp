@@ -100,8 +100,8 @@ void link_library(std::span<const Object> objects, const Target& target, const s
     link.add(support_file(archive),
              text("--exclude-libs=", archive));  // the C++ runtime is in it, with symbols that are not hidden
     link.add("--eh-frame-hdr");  // how that finds who catches an exception
-    if (!link.has_lines()) link.add("--strip-all");  // the names of all its functions are a third of the file
   }
+  if (!link.has_lines()) link.add("--strip-all");  // the names of all its functions are a fifth of a small file
   link.add(kernel_archive(target));
   link.add_libc();
   const FileBeside& made = link.run();
