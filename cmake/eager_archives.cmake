@@ -26,7 +26,8 @@ set(eager_without
 list(APPEND eager_without
   tensor/dlpack.cpp tensor/print.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/side_effects.cpp
   op/source_note.cpp op/upper_layers.cpp op/vjp.cpp op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
-  ops/common/lower_rules.cpp ops/conv/lower.cpp ops/reduce/reduction_lower.cpp)
+  ops/common/lower_rules.cpp ops/conv/lower.cpp ops/image/pool_lower.cpp
+  ops/reduce/reduction_lower.cpp)
 
 # ingot_eager_sources(VAR PATTERN...): the sources of the archive that match, relative to src/.
 function(ingot_eager_sources result)

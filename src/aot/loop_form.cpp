@@ -23,6 +23,7 @@ class LoopProbe final : public Lowering {
   const Geometry& result(int k) const override {
     return (result_.is_tensor() ? result_.tensor() : result_.tensors()[static_cast<std::size_t>(k)])->geom;
   }
+  bool is_read(int) const override { return true; }
   Expr variable(const Expr& extent) override { return Expr::index(names_++, extent); }
   Expr load(int argument, std::span<const Expr> index) override { return element(call[argument], argument, index); }
   Expr load_item(int argument, int item, std::span<const Expr> index) override {

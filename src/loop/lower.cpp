@@ -79,7 +79,7 @@ TensorList metas_of(const Node& n) { return n.meta.is_none() ? TensorList{} : te
 // A node comes before its users, so one walk from the end finds it.
 std::vector<Use> uses_of(const Graph& graph) {
   std::vector<Use> all(graph.nodes().size());
-  for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, false, true}; });
+  for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {.users = 1, .stored = true, .whole = true}; });
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
     // A write, also in its functional form; an op that has no result and does something: an
@@ -92,6 +92,12 @@ std::vector<Use> uses_of(const Graph& graph) {
     const bool passes_through = user.kind != NodeKind::call || user.op->is_view();
     for_each_node(user.args, [&](const Node* n) {
       Use& u = all[at(n->id)];
+      if (user.kind != NodeKind::item) {
+        u.whole = true;
+      } else {
+        u.items.resize(std::max(u.items.size(), at(user.index) + 1));
+        u.items[at(user.index)] = true;
+      }
       if (passes_through) {
         u.users += all[i].users;
         u.repeated = u.repeated || all[i].repeated || all[i].stored;
@@ -120,11 +126,13 @@ class RuleLowering final : public Lowering {
            std::any_of(results_.begin(), results_.end(), [](const Elements& e) { return static_cast<bool>(e.at); });
   }
   std::vector<Elements> take_results() {
-    for (const Elements& e : results_) INGOT_ENSURE(e.at, call.op.name, ": the rule left a result undefined");
+    for (std::size_t k = 0; k < results_.size(); k++)
+      INGOT_ENSURE(results_[k].at || !is_read(static_cast<int>(k)), call.op.name, ": the rule left a result undefined");
     return std::move(results_);
   }
 
   const Geometry& result(int k) const override { return metas_[at(k)]->geom; }
+  bool is_read(int k) const override { return !node_.meta.is_tensors() || lowerer_.uses_[at(node_.id)].reads(at(k)); }
   Expr variable(const Expr& extent) override { return Expr::index(variables_++, extent); }
   Expr load(int argument, Index index) override {
     const Elements& e = arguments_[at(argument)];

@@ -33,6 +33,10 @@ struct Use {
   bool repeated = false;  // some user reads an element more than once: a broadcast
   bool factor = false;    // the same, and rather from memory: a product, a kernel
   bool stored = false;    // must be in memory: an output, or an argument of a kernel
+  bool whole = false;     // of a list: somebody reads it itself
+  std::vector<bool> items = {};  // and which of its items are read
+
+  bool reads(std::size_t item) const { return whole || (item < items.size() && items[item]); }
 };
 
 std::vector<Use> uses_of(const Graph& graph);

@@ -59,6 +59,8 @@ struct Lowering {
 
   // What the shape rule promised for result k.
   virtual const Geometry& result(int k) const = 0;
+  // Whether anybody reads result k: one that nobody reads may be left undefined.
+  virtual bool is_read(int k) const = 0;
   // A new loop variable over [0, extent).
   virtual Expr variable(const Expr& extent) = 0;
   // An element of a tensor argument, in its own dtype. A number that stands for a tensor is a

@@ -4,19 +4,14 @@
 #include "ops/common/composite.hpp"
 #include "ops/common/rule_for.hpp"
 #include "ops/family.hpp"
+#include "ops/image/pool_window.hpp"
 #include "ops/image/pooling.hpp"
 
 namespace ingot {
-namespace {
 
-struct Window {
-  Shape kernel, stride, padding, dilation;
-  bool ceil_mode;
-};
-// kernel_size stands at `at`; average pooling has no dilation.
-Window window_of(const Call& c, int space, int at, bool dilated) {
+PoolWindow pool_window(const Call& c, int space, int at, bool dilated) {
   const std::string& op = c.op.schema.name;
-  Window w;
+  PoolWindow w;
   w.kernel = per_space(c[at], space, op, "kernel_size");
   w.stride = c[at + 1].ints().empty() ? w.kernel : per_space(c[at + 1], space, op, "stride");
   w.padding = per_space(c[at + 2], space, op, "padding");
@@ -33,7 +28,10 @@ Window window_of(const Call& c, int space, int at, bool dilated) {
   }
   return w;
 }
-Shape output_space(const Call& c, const Window& w, const Tensor& x) {
+
+namespace {
+
+Shape output_space(const Call& c, const PoolWindow& w, const Tensor& x) {
   const int space = w.kernel.dim();
   check_pool_input(c, x, space);
   Shape out;
@@ -51,7 +49,7 @@ Shape output_space(const Call& c, const Window& w, const Tensor& x) {
 void check_gradient(const Call& c, const Tensor& grad, const Shape& sizes) {
   INGOT_REQUIRE(grad.sizes() == sizes, c.op.schema.name, ": expected grad_output of size ", sizes, ", found ", grad.sizes());
 }
-kernels::Pool describe(const Window& w, const Tensor& in, const Tensor& out) {
+kernels::Pool describe(const PoolWindow& w, const Tensor& in, const Tensor& out) {
   kernels::Pool p = pool_sizes(in, out, w.kernel.dim());
   for (int i = 0; i < p.dims; i++) {
     p.kernel[i] = w.kernel[i].value();
@@ -68,7 +66,7 @@ void max_pool_meta(int space, const Call& c, Outputs& o) {
   const Tensor& x = c.tensor(0);
   INGOT_REQUIRE(!is_complex(x.dtype()) && x.dtype() != DType::b8, "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(x.dtype()), "'");
-  const Shape sizes = pooled_sizes(x, output_space(c, window_of(c, space, 1, true), x));
+  const Shape sizes = pooled_sizes(x, output_space(c, pool_window(c, space, 1, true), x));
   o.add(pooled_geometry(sizes, x, x.dtype()));
   o.add(pooled_geometry(sizes, x, DType::i64));
 }
@@ -76,7 +74,7 @@ void max_pool_kernel(int space, const Call& c, std::span<const Tensor> r) {
   const DType t = kernel_dtype(r[0].dtype());
   const DenseResult out(r[0], t), at(r[1], DType::i64);
   const Tensor x = dense(c.tensor(0), t);
-  const kernels::Pool p = describe(window_of(c, space, 1, true), x, r[0]);
+  const kernels::Pool p = describe(pool_window(c, space, 1, true), x, r[0]);
   auto run = [&]<class T>(T) {
     for_planes(p, plane_count(x, space), [&](int64_t begin, int64_t end) {
       kernels::max_pool_forward(p, x.data<T>(), out.data<T>(), at.data<int64_t>(), begin, end);
@@ -100,7 +98,7 @@ void max_pool_vjp(Vjp& v) {
 void max_pool_backward_meta(int space, const Call& c,
                             Outputs& o) {  // grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices
   const Tensor& x = c.tensor(1);
-  const Shape sizes = pooled_sizes(x, output_space(c, window_of(c, space, 2, true), x));
+  const Shape sizes = pooled_sizes(x, output_space(c, pool_window(c, space, 2, true), x));
   check_gradient(c, c.tensor(0), sizes);
   INGOT_REQUIRE(c.tensor(7).sizes() == sizes, c.op.schema.name, ": expected indices of size ", sizes, ", found ",
                 c.tensor(7).sizes());
@@ -125,14 +123,14 @@ void avg_pool_meta(int space, const Call& c,
   INGOT_REQUIRE(is_floating(x.dtype()) || x.dtype() == DType::i64, "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(x.dtype()), "'");
   check_divisor(c[6]);
-  o.add(avg_geometry(space, pooled_sizes(x, output_space(c, window_of(c, space, 1, false), x)), x, x.dtype()));
+  o.add(avg_geometry(space, pooled_sizes(x, output_space(c, pool_window(c, space, 1, false), x)), x, x.dtype()));
 }
 void avg_pool_kernel(int space, const Call& c, std::span<const Tensor> r) {
   on_floating(avg_dtype(r[0].dtype()), c.op.schema.name, [&]<class T>(T) {
     const DType t = avg_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Tensor x = dense(c.tensor(0), t);
-    const kernels::Pool p = describe(window_of(c, space, 1, false), x, r[0]);
+    const kernels::Pool p = describe(pool_window(c, space, 1, false), x, r[0]);
     for_planes(p, plane_count(x, space), [&](int64_t begin, int64_t end) {
       kernels::avg_pool_forward(p, c[5].to_bool(), c[6].int_or(0).value(), x.data<T>(), out.data<T>(), begin, end);
     });
@@ -148,7 +146,7 @@ void avg_pool_vjp(Vjp& v) {
 void avg_pool_backward_meta(int space, const Call& c, Outputs& o) {  // grad_output, self, kernel_size, …
   const Tensor& x = c.tensor(1);
   check_divisor(c[7]);
-  check_gradient(c, c.tensor(0), pooled_sizes(x, output_space(c, window_of(c, space, 2, false), x)));
+  check_gradient(c, c.tensor(0), pooled_sizes(x, output_space(c, pool_window(c, space, 2, false), x)));
   o.add(avg_geometry(space, x.sizes(), x, x.dtype()));
 }
 void avg_pool_backward_kernel(int space, const Call& c, std::span<const Tensor> r) {
@@ -157,7 +155,7 @@ void avg_pool_backward_kernel(int space, const Call& c, std::span<const Tensor> 
     const DType t = avg_dtype(of);
     const DenseResult out(r[0], t);
     const Tensor g = dense(c.tensor(0), t);
-    const kernels::Pool p = describe(window_of(c, space, 2, false), r[0], g);
+    const kernels::Pool p = describe(pool_window(c, space, 2, false), r[0], g);
     for_planes(p, plane_count(g, space), [&](int64_t begin, int64_t end) {
       kernels::avg_pool_backward<T, A>(p, c[6].to_bool(), c[7].int_or(0).value(), g.data<T>(), out.data<T>(), begin, end);
     });
@@ -200,6 +198,7 @@ constexpr OpDef kPoolOps[] = {
      .kernel = rule_for<max_pool_kernel, 2>,
      .vjp = max_pool_vjp<2>,
      .saves = {{0}, {kResult - 1}},
+     .lower = max_pool_lower<2>,
      .batch = batch_samples<3>},
     {.schema =
          "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
@@ -216,6 +215,7 @@ constexpr OpDef kPoolOps[] = {
      .kernel = rule_for<max_pool_kernel, 3>,
      .vjp = max_pool_vjp<3>,
      .saves = {{0}, {kResult - 1}},
+     .lower = max_pool_lower<3>,
      .batch = batch_samples<4>},
     {.schema =
          "aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] "
@@ -231,6 +231,7 @@ constexpr OpDef kPoolOps[] = {
      .kernel = rule_for<avg_pool_kernel, 2>,
      .vjp = avg_pool_vjp<2>,
      .saves = {{0}},
+     .lower = avg_pool_lower<2>,
      .batch = batch_samples<3>},
     {.schema =
          "aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool "
@@ -246,6 +247,7 @@ constexpr OpDef kPoolOps[] = {
      .vjp = avg_pool_vjp<3>,
      .saves = {{0}},
      .autocast = Autocast::float32,
+     .lower = avg_pool_lower<3>,
      .batch = batch_samples<4>},
     {.schema =
          "aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool "
