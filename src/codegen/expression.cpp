@@ -152,7 +152,7 @@ llvm::Value* ExpressionEmitter::unary(const Expr& e) {
     case IsInf: return f ? b_.CreateFCmpOEQ(intrinsic(llvm::Intrinsic::fabs), llvm::ConstantFP::getInfinity(x->getType())) : no();
     default:
       if (!f) no_code(e.op(), t);
-      return emit_math(b_, e.op(), x);
+      return emit_math(b_, target_, e.op(), x);
   }
 }
 

@@ -12,11 +12,12 @@
 #include <initializer_list>
 #include <string>
 
+#include "codegen/target.hpp"
 #include "ingot/expr.hpp"
 
 namespace ingot {
 
-llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x);
+llvm::Value* emit_math(llvm::IRBuilder<>& b, const Target& target, ExprOp op, llvm::Value* x);
 llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x, llvm::Value* y);
 
 // A C function of the elements' type, called for each lane.
