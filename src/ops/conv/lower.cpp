@@ -7,6 +7,9 @@
 // so every tap reads pixels one after the other, without a question, and the product needs no
 // columns gathered (backend/cpu/product.hpp).
 #include "ops/conv/conv.hpp"
+
+#include <algorithm>
+
 #include "ops/common/lower_rules.hpp"
 
 namespace ingot {
@@ -20,10 +23,12 @@ class ConvolutionLowering {
   ConvolutionLowering(Lowering& l, const ConvolutionParams& p) : l_(l), p_(p), type_(compute_dtype(l)) {}
 
   void run() {
+    const Expr channels = l_.size(1, 1), outputs = floor_div(l_.size(1, 0), p_.groups.expr());
+    const bool is_depthwise = channels.is_const(1) && taps() > 0 && taps() <= kMostTaps;
+    channels_last_ = is_depthwise && outputs.is_const(1) && l_.result(0).strides[1].same(1);
     make_image();
     const std::vector<Expr> at = variables_over(l_, l_.result(0).sizes);
-    const Expr channels = l_.size(1, 1), outputs = floor_div(l_.size(1, 0), p_.groups.expr());
-    if (channels.is_const(1) && taps() > 0 && taps() <= kMostTaps) return finish(at, depthwise(at, outputs));
+    if (is_depthwise) return finish(at, depthwise(at, outputs));
     if (p_.groups.same(1)) return finish(at, sum(at, Expr(0), at[1]));
     // Groups have a dim of their own while they are computed, so that each is a product.
     std::vector<Expr> own{at[0], l_.variable(p_.groups.expr()), l_.variable(outputs)};
@@ -39,7 +44,8 @@ class ConvolutionLowering {
   Lowering& l_;
   const ConvolutionParams& p_;
   DType type_;
-  int image_ = -1;  // a temporary; -1: the input is its own
+  bool channels_last_ = false;  // of the image, and the weights: depthwise, of a result that lies so
+  int image_ = -1;              // a temporary; -1: the input is its own
 
   Expr kernel(int d) const { return l_.size(1, d + 2); }
   Expr stride(int d) const { return p_.stride[d].expr(); }
@@ -66,6 +72,7 @@ class ConvolutionLowering {
       index.push_back(pixel);
       inside = inside && pixel >= Expr(0) && pixel < l_.size(0, d + 2);
     }
+    if (channels_last_) std::rotate(vars.begin() + 1, vars.begin() + 2, vars.end());
     image_ = l_.temporary(vars, select(inside, cast(type_, l_.load(0, index)), Expr::constant(type_, 0.0)));
   }
 
@@ -82,6 +89,7 @@ class ConvolutionLowering {
     }
     each([&](int d, const Expr&, const Expr& t) { return mod(reach(t, d), stride(d)); });
     each([&](int d, const Expr& y, const Expr& t) { return y + floor_div(reach(t, d), stride(d)); });
+    if (channels_last_) std::rotate(index.begin() + 1, index.begin() + 2, index.end());
     return l_.load_temporary(image_, index);
   }
   Expr weight(const Expr& output, const Expr& channel, std::span<const Expr> tap) {
@@ -98,15 +106,26 @@ class ConvolutionLowering {
     return l_.fold(Accumulate::sum, over, weight(output, c, tap) * pixel(at, group * l_.size(1, 1) + c, tap));
   }
 
+  // weights[tap, channel]: as the channels of the image lie.
+  int weights_by_tap() {
+    std::vector<Expr> vars;
+    for (int d = 0; d < p_.space; d++) vars.push_back(l_.variable(kernel(d)));
+    const Expr channel = l_.variable(l_.size(1, 0)), w = weight(channel, 0, vars);
+    vars.push_back(channel);
+    return l_.temporary(vars, w);
+  }
   // One channel of the input for each group: no sums worth a product.
   Expr depthwise(std::span<const Expr> at, const Expr& outputs) {
+    const int weights = channels_last_ ? weights_by_tap() : -1;
     Expr total = Expr::constant(type_, 0.0);
     for (int64_t t = 0; t < taps(); t++) {
       std::vector<Expr> tap(static_cast<std::size_t>(p_.space));
       int64_t rest = t;
       for (int d = p_.space; d-- > 0; rest /= kernel(d)->i) tap[static_cast<std::size_t>(d)] = rest % kernel(d)->i;
       // The sum begins at zero, as eager's does: of products that are all -0 it is 0.
-      total = total + weight(at[1], 0, tap) * pixel(at, floor_div(at[1], outputs), tap);
+      const Expr seen = pixel(at, floor_div(at[1], outputs), tap);
+      if (channels_last_) tap.push_back(at[1]);
+      total = total + (channels_last_ ? l_.load_temporary(weights, tap) : weight(at[1], 0, tap)) * seen;
     }
     return total;
   }
