@@ -44,10 +44,13 @@ using Microkernels = std::vector<cpu::Microkernel>;
 
 TEST(Backend, MicrokernelsAreByTypeAndProcessor) {
   const auto of = [](const Target& target) { return of_types(cpu::microkernels(target), kFloat); };
-  EXPECT_EQ(of(parse_target("aarch64")),
-            (Microkernels{{"fma.8x12", kFloat, 8, 12}, {"fma.12x8", kFloat, 12, 8}, {"fma.6x16", kFloat, 6, 16}}));
-  EXPECT_EQ(of(parse_target("x86_64", "x86-64-v4")), (Microkernels{{"fma.12x32", kFloat, 12, 32}, {"fma.8x48", kFloat, 8, 48}}));
-  EXPECT_EQ(of(parse_target("x86_64", "x86-64-v3")), (Microkernels{{"fma.6x16", kFloat, 6, 16}, {"fma.4x24", kFloat, 4, 24}}));
+  EXPECT_EQ(
+      of(parse_target("aarch64")),
+      (Microkernels{{"fma.8x12", kFloat, 8, 12}, {"fma.12x8", kFloat, 12, 8, 1, 102}, {"fma.6x16", kFloat, 6, 16, 1, 108}}));
+  EXPECT_EQ(of(parse_target("x86_64", "x86-64-v4")),
+            (Microkernels{{"fma.12x32", kFloat, 12, 32}, {"fma.8x48", kFloat, 8, 48, 1, 108}}));
+  EXPECT_EQ(of(parse_target("x86_64", "x86-64-v3")),
+            (Microkernels{{"fma.6x16", kFloat, 6, 16}, {"fma.4x24", kFloat, 4, 24, 1, 108}}));
   EXPECT_EQ(of(parse_target("x86_64")), (Microkernels{{"mul_add.4x8", kFloat, 4, 8}}));
   for (const ProductTypes& none : {ProductTypes{DType::bf16, DType::bf16, DType::f32},
                                    {DType::u8, DType::i8, DType::i32},
@@ -86,7 +89,7 @@ TEST(Backend, ARowOfTheTableIsForTypesAProcessorAndAGroupOfK) {
 }
 
 TEST(Backend, ContractionsAskForAMicrokernel) {
-  for (const auto& [cpu, name] : {std::pair{"x86-64-v3", "fma.4x24"}, std::pair{"x86-64", "mul_add.4x8"}})
+  for (const auto& [cpu, name] : {std::pair{"x86-64-v3", "fma.6x16"}, std::pair{"x86-64", "mul_add.4x8"}})
     for (const char* element : {"f32", "bf16"}) { // what is wider in the sum is multiplied as such
       const loop::Program p = scheduled_product(cpu, element, "f32");
       const Product* x = product_of(p);

@@ -3,12 +3,14 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
 #include "backend/cpu/blocks.hpp"
 #include "backend/cpu/kernel_decisions.hpp"
-#include "backend/cpu/product_layout.hpp"
+#include "backend/cpu/loops.hpp"
+#include "backend/cpu/product_code.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/index.hpp"
@@ -30,7 +32,8 @@ class KernelEmitter {
   KernelEmitter(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name)
       : module_(module), context_(module.getContext()), program_(code.program), kernel_(code.kernel), example_(code.example),
         parameters_(code.parameters), multiples_(code.multiples), target_(target), name_(name), b_(context_),
-        expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)) {
+        expressions_(b_, target, [this](const Expr& e) { return load(e); }), loops_(b_, expressions_),
+        pointer_(llvm::PointerType::getUnqual(context_)) {
     lanes_ = lanes_of(program_, kernel_, target);
     copies_ = copies_of(example_, target);
   }
@@ -61,6 +64,7 @@ class KernelEmitter {
   const std::string& name_;
   llvm::IRBuilder<> b_;
   ExpressionEmitter expressions_;
+  Loops loops_;
   llvm::Type* pointer_;
   int lanes_, copies_;
   llvm::Function* function_ = nullptr;
@@ -124,83 +128,67 @@ class KernelEmitter {
 
   // ---- loops
 
-  // body(i) for i = from, from + step, … below `to`.
+  // body(copies) for a range whose length is a multiple of `multiple`: several vectors at a time,
+  // then one, then what is left: single elements, or one more vector that ends with the last of
+  // them, where some elements may be done twice.
   template <class F>
-  void counted_loop(Value from, Value to, int64_t step, const F& body) {
-    if (const auto *a = llvm::dyn_cast<llvm::ConstantInt>(from), *z = llvm::dyn_cast<llvm::ConstantInt>(to); a && z) {
-      if (a->getSExtValue() >= z->getSExtValue()) return;
-      if (a->getSExtValue() + step >= z->getSExtValue()) return expressions_.in_scope([&] { body(from); });
-    }
-    llvm::BasicBlock* before = b_.GetInsertBlock();
-    auto block = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, function_); };
-    llvm::BasicBlock *loop = block("loop"), *done = block("done");
-    b_.CreateCondBr(b_.CreateICmpSLT(from, to), loop, done);
-    b_.SetInsertPoint(loop);
-    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
-    expressions_.in_scope([&] { body(i); });
-    Value next = b_.CreateNSWAdd(i, b_.getInt64(static_cast<uint64_t>(step)));
-    i->addIncoming(from, before);
-    i->addIncoming(next, b_.GetInsertBlock());
-    b_.CreateCondBr(b_.CreateICmpSLT(next, to), loop, done);
-    b_.SetInsertPoint(done);
-  }
-
-  template <class F>
-  void scalar_loops(std::span<const Expr> vars, const F& body) {
-    if (vars.empty()) return body();
-    counted_loop(b_.getInt64(0), expressions_.emit(vars[0].arg(0)), 1, [&](Value i) {
-      expressions_.bind(vars[0], i);
-      scalar_loops(vars.subspan(1), body);
-    });
-  }
-
-  // body(lo, hi) for the blocks of `size` values of a variable.
-  template <class F>
-  void each_block(const Expr& variable, int64_t size, const F& body) {
-    Value extent = expressions_.emit(variable.arg(0));
-    counted_loop(b_.getInt64(0), extent, size, [&](Value lo) {
-      Value past = b_.CreateNSWAdd(lo, b_.getInt64(static_cast<uint64_t>(size)));
-      body(lo, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, past, extent));
-    });
-  }
-  // Scalar loops, and after(): once after each block of them.
-  template <class F, class G>
-  void loops_in_blocks(std::span<const Expr> vars, const std::optional<Blocks>& blocks, const F& body, const G& after) {
-    if (!blocks) return scalar_loops(vars, body);
-    scalar_loops(vars.first(blocks->level), [&] {
-      each_block(vars[blocks->level], blocks->size, [&](Value lo, Value hi) {
-        counted_loop(lo, hi, 1, [&](Value i) {
-          expressions_.bind(vars[blocks->level], i);
-          scalar_loops(vars.subspan(blocks->level + 1), body);
-        });
-        after();
-      });
-    });
-  }
-
-  // body(copies) for [lo, hi), whose length is a multiple of `multiple`: several vectors at a time,
-  // then one, then single elements.
-  template <class F>
-  void vector_loop(const Expr& variable, Value lo, Value hi, int64_t multiple, const F& body) {
-    Value start = lo;
+  void vector_loop(const Expr& variable, Range range, int64_t multiple, bool may_repeat, const F& body) {
+    Value start = range.from;
+    const auto vectors_at = [&](Value i, int copies, int lanes) {
+      Copies c{variable, {}, lanes};
+      for (int k = 0; k < copies; k++) c.bases.push_back(b_.CreateNSWAdd(i, loops_.number(k * lanes)));
+      body(c);
+    };
     int64_t before = 0;
     for (const auto& [copies, lanes] : {std::pair{copies_, lanes_}, std::pair{1, lanes_}, std::pair{1, 1}}) {
       const int64_t step = int64_t{copies} * lanes;
       if (step == std::exchange(before, step)) continue;
+      if (lanes == 1 && may_repeat && last_vectors(range, start, vectors_at)) return;
       const bool is_last = multiple % step == 0;
-      Value end = hi;
+      Value end = range.to;
       if (!is_last) {
-        Value whole = b_.CreateUDiv(b_.CreateSub(hi, start), b_.getInt64(static_cast<uint64_t>(step)));
-        end = b_.CreateNSWAdd(start, b_.CreateNSWMul(whole, b_.getInt64(static_cast<uint64_t>(step))));
+        Value whole = b_.CreateUDiv(b_.CreateSub(range.to, start), loops_.number(step));
+        end = b_.CreateNSWAdd(start, b_.CreateNSWMul(whole, loops_.number(step)));
       }
-      counted_loop(start, end, step, [&](Value i) {
-        Copies c{variable, {}, lanes};
-        for (int k = 0; k < copies; k++) c.bases.push_back(b_.CreateNSWAdd(i, b_.getInt64(static_cast<uint64_t>(k * lanes))));
-        body(c);
-      });
+      loops_.counted({start, end}, step, [&](Value i) { vectors_at(i, copies, lanes); });
       if (is_last) return;
       start = end;
     }
+  }
+  // What is left from `start` on, where all is known: a vector that ends where the range does.
+  // Where the range is shorter than a vector this has fewer lanes, and there is one at the
+  // beginning, too.
+  template <class F>
+  bool last_vectors(Range range, Value start, const F& vectors_at) {
+    const auto *from = llvm::dyn_cast<llvm::ConstantInt>(range.from), *to = llvm::dyn_cast<llvm::ConstantInt>(range.to),
+               *left = llvm::dyn_cast<llvm::ConstantInt>(start);
+    if (!from || !to || !left) return false;
+    const int64_t all = to->getSExtValue() - from->getSExtValue(), rest = to->getSExtValue() - left->getSExtValue();
+    if (rest < 2) return false;
+    const int64_t lanes = std::min<int64_t>(lanes_, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(all))));
+    const auto vector_from = [&](int64_t i) {
+      expressions_.in_scope([&] { vectors_at(loops_.number(i), 1, static_cast<int>(lanes)); });
+    };
+    if (rest > lanes) vector_from(left->getSExtValue());
+    vector_from(to->getSExtValue() - lanes);
+    return true;
+  }
+  // Whether the nests, one after the other, may be done again for the same values: none reads what
+  // it, or one after it, has written.
+  static bool may_repeat(std::span<const Nest> nests) {
+    std::vector<int> loaded;
+    const auto see = [&](const Expr& e) {
+      visit(e, [&](const Expr& x) {
+        if (x.op() == ExprOp::Load) loaded.push_back(static_cast<int>(x->i));
+      });
+    };
+    for (const Nest& n : nests) {
+      for (const Fold& f : n.folds) see(f.body);
+      for (const Store& s : n.stores) see(s.value);
+      for (const Store& s : n.stores)
+        if (std::ranges::find(loaded, s.out) != loaded.end()) return false;
+    }
+    return true;
   }
 
   // f(k) for each copy, in a scope where its variable is bound.
@@ -220,7 +208,7 @@ class KernelEmitter {
     const std::size_t whole = kernel_.outer.size() - (kernel_.across ? 1 : 0);
     const std::vector<Expr>& digits = tasks.digits;
     const int64_t chunk = tasks.chunk;
-    counted_loop(function_->getArg(2), function_->getArg(3), 1, [&](Value task) {
+    loops_.counted({function_->getArg(2), function_->getArg(3)}, 1, [&](Value task) {
       Value rest = task;
       std::vector<Value> values(digits.size());
       for (std::size_t k = digits.size(); k-- > 0;) {
@@ -240,7 +228,8 @@ class KernelEmitter {
       Value hi = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, past, extent);
       if (const auto* n = llvm::dyn_cast<llvm::ConstantInt>(extent); n && n->getSExtValue() <= chunk)
         lo = b_.getInt64(0), hi = extent;
-      vector_loop(kernel_.outer[whole], lo, hi, std::gcd(chunk, multiples_[0]), [&](const Copies& c) { emit_across(c); });
+      vector_loop(kernel_.outer[whole], {lo, hi}, std::gcd(chunk, multiples_[0]), may_repeat(kernel_.nests),
+                  [&](const Copies& c) { emit_across(c); });
     });
     b_.CreateRetVoid();
   }
@@ -264,7 +253,8 @@ class KernelEmitter {
           store(n.stores);
         });
       };
-      loops_in_blocks(n.vars, blocks, body, [&] {
+      const auto inner = [&](std::span<const Expr> vars, Range first) { loops_.nest(vars, first, body); };
+      loops_.in_blocks(n.vars, blocks, inner, [&] {
         for (auto& own : accumulators) pour(n.folds, own);
       });
       for (std::size_t k = 0; k < c.bases.size(); k++)
@@ -273,65 +263,11 @@ class KernelEmitter {
     }
   }
 
-  // A block's rows times all panels, each block of sums in registers from first to last product.
-  void emit_product(const loop::Product& x) {
-    INGOT_ENSURE(x.types.rows == x.types.sums && x.types.columns == x.types.sums, "no microkernel adds to sums of another type");
-    const std::optional<ProductLayout> l = layout_of(x);
-    INGOT_ENSURE(l && l->k_group == 1, "no microkernel is for factors that lie so");
-    const std::size_t height = at(l->rows), vectors = at(l->columns / lanes_);
-    llvm::Type* element_type = register_type(context_, x.types.sums);
-    llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
-    const llvm::Align align(static_cast<uint64_t>(size_of(x.types.sums)));
-    Value strip = pointers_[at(x.sums.buffer)], strip_width = expressions_.emit(l->strip_width);
-    llvm::Type* sum_type = memory_type(context_, program_.buffers[at(x.sums.buffer)].dtype);  // float, or double for many blocks
-    llvm::Type* sum_vector = llvm::FixedVectorType::get(sum_type, static_cast<unsigned>(lanes_));
-    const std::optional<Blocks> blocks = blocks_of(*example_.product);
-    std::vector<llvm::AllocaInst*> sums, totals;  // of a block of k; of all of them, where there are several
-    for (std::size_t k = 0; k < height * vectors; k++) sums.push_back(local(vector));
-    for (std::size_t k = 0; blocks && k < sums.size(); k++) totals.push_back(local(sum_vector));
-    // The totals do not fit beside the sums: they are on the stack, and should not straddle lines.
-    if (blocks) function_->addFnAttr("stackrealign");
-    auto vector_at = [&](llvm::Type* type, Value first_element, std::size_t v) {
-      return element(type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
-    };
-    scalar_loops(x.vars, [&] {
-      for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
-      for (llvm::AllocaInst* t : totals) b_.CreateStore(llvm::Constant::getNullValue(sum_vector), t);
-      auto multiply = [&] {
-        std::vector<Value> b;
-        Value rows = element(element_type, pointers_[at(x.rows.buffer)], expressions_.emit(l->rows_offset));
-        Value columns = element(element_type, pointers_[at(x.columns.buffer)], expressions_.emit(l->columns_offset));
-        for (std::size_t v = 0; v < vectors; v++)
-          b.push_back(b_.CreateAlignedLoad(vector, vector_at(element_type, columns, v), align));
-        for (std::size_t r = 0; r < height; r++) {
-          Value a = b_.CreateAlignedLoad(element_type, element(element_type, rows, b_.getInt64(r)), align);
-          Value splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), a);
-          for (std::size_t v = 0; v < vectors; v++) {
-            llvm::AllocaInst* s = sums[r * vectors + v];
-            b_.CreateStore(b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {vector}, {splat, b[v], b_.CreateLoad(vector, s)}), s);
-          }
-        }
-      };
-      loops_in_blocks(l->steps, blocks, multiply, [&] {
-        for (std::size_t k = 0; k < sums.size(); k++) {
-          Value sum = b_.CreateFPCast(b_.CreateLoad(vector, sums[k]), sum_vector);
-          b_.CreateStore(b_.CreateFAdd(b_.CreateLoad(sum_vector, totals[k]), sum), totals[k]);
-          b_.CreateStore(llvm::Constant::getNullValue(vector), sums[k]);
-        }
-      });
-      Value column = expressions_.emit(l->first_sum);
-      for (std::size_t k = 0; k < sums.size(); k++) {
-        Value row = element(sum_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(k / vectors), strip_width), column));
-        Value total = blocks ? b_.CreateLoad(sum_vector, totals[k]) : b_.CreateLoad(vector, sums[k]);
-        b_.CreateAlignedStore(total, vector_at(sum_type, row, k % vectors), align);
-      }
-    });
-  }
-
   // All nests for one value of the outer variables, each nest's last variable in vectors.
   void emit_rows() {
     for (std::size_t i = 0; i <= kernel_.nests.size(); i++) {
-      if (kernel_.product && kernel_.product->place == i) emit_product(*kernel_.product);
+      if (kernel_.product && kernel_.product->place == i)
+        emit_product({b_, expressions_, loops_, target_, program_, kernel_, example_, pointers_, lanes_});
       if (i < kernel_.nests.size()) emit_nest(kernel_.nests[i], example_.nests[i], multiples_[i]);
     }
   }
@@ -360,8 +296,8 @@ class KernelEmitter {
     };
     const std::span<const Expr> outer = std::span(n.vars).first(n.vars.size() - 1);
     const Expr& last = n.vars.back();
-    auto over_last = [&](Value lo, Value hi, int64_t known) {
-      vector_loop(last, lo, hi, known, [&](const Copies& c) {
+    auto over_last = [&](Range range, int64_t known) {
+      vector_loop(last, range, known, n.folds.empty() && may_repeat({&n, 1}), [&](const Copies& c) {
         each_copy(c, [&](std::size_t k) {
           for (std::size_t f = 0; f < n.folds.size(); f++) accumulate(n.folds[f], c.lanes == 1 ? scalars[f] : vectors[k][f]);
           store(n.stores);
@@ -369,14 +305,17 @@ class KernelEmitter {
       });
     };
     if (blocks && blocks->level == outer.size()) {
-      scalar_loops(outer, [&] {
-        each_block(last, blocks->size, [&](Value lo, Value hi) {
-          over_last(lo, hi, std::gcd(blocks->size, multiple));
+      loops_.nest(outer, [&] {
+        loops_.blocks(last, blocks->size, [&](Range block) {
+          over_last(block, std::gcd(blocks->size, multiple));
           after_block();
         });
       });
     } else {
-      loops_in_blocks(outer, blocks, [&] { over_last(b_.getInt64(0), expressions_.emit(last.arg(0)), multiple); }, after_block);
+      const auto inner = [&](std::span<const Expr> vars, Range first) {
+        loops_.nest(vars, first, [&] { over_last(loops_.range_of(last), multiple); });
+      };
+      loops_.in_blocks(outer, blocks, inner, after_block);
     }
     for (std::size_t f = 0; f < n.folds.size(); f++) {
       std::vector<Value> own;

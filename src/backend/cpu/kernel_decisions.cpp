@@ -58,7 +58,13 @@ std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kern
     all.push_back(b ? static_cast<int64_t>(b->level) : -1);
     all.push_back(b ? b->size : -1);
   };
-  if (kernel.product) add(blocks_of(*kernel.product));
+  if (kernel.product) {
+    add(blocks_of(*kernel.product));
+    const Unroll unroll = unroll_of(*kernel.product);
+    all.insert(all.end(), {static_cast<int64_t>(unroll.whole), unroll.steps, unroll.divides});
+    const std::vector<Expr> steps = layout_of(*kernel.product)->steps;
+    for (std::size_t i = steps.size() - unroll.whole; i < steps.size(); i++) all.push_back(steps[i].arg(0)->i);
+  }
   const int step = kernel.across ? 1 : copies_of(target) * lanes_of(program, kernel, target);
   for (const Nest& n : kernel.nests) add(blocks_for(n, step));
   return all;

@@ -29,8 +29,8 @@ int copies_of(const loop::Kernel& kernel, const Target& target);
 // known.
 std::vector<int64_t> multiples_of(const loop::Kernel& kernel);
 
-// How sums are cut into blocks: what code does with numbers depends on this, so that kernels whose
-// decisions differ have no code in common.
+// How sums are cut into blocks and loops written out: what code does with numbers depends on this,
+// so that kernels whose decisions differ have no code in common.
 std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
 
 }  // namespace ingot::cpu

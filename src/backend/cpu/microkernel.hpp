@@ -1,5 +1,5 @@
 // The sums of products that this backend has microkernels for: loops over k with a block of sums in
-// registers from the first product to the last (emit_product of kernel.cpp).
+// registers from the first product to the last (product_code.hpp).
 #pragma once
 #include <span>
 #include <string>
@@ -19,12 +19,12 @@ struct Microkernel {
   // How many k a step takes. That many elements of a row, and of a column, lie side by side, with
   // zeros after the last k: 1 where every k is multiplied and added by itself.
   int k_group = 1;
+  int cost = 100;  // of one sum, in hundredths of the least
 
   bool operator==(const Microkernel&) const = default;
 };
 
-// What an instruction is for, on which processors, and the blocks that are made with it, all about
-// as fast.
+// What an instruction is for, on which processors, and the blocks that are made with it.
 struct MicrokernelRow {
   std::string_view instruction;
   loop::ProductTypes types;
@@ -33,6 +33,7 @@ struct MicrokernelRow {
   std::string_view feature;  // that a processor must have; empty: none
   struct {
     int rows, vectors;  // vectors of sums in a row of the block; no rows: no block
+    int cost = 100;     // Microkernel::cost
   } blocks[3];
 };
 

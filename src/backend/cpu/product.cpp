@@ -30,7 +30,7 @@ constexpr int64_t kFewestRows = 4, kFewestColumns = 8, kShortestSum = 8;
 
 // Of one task: columns, whose sums stay in the cache next to the processor, and bytes of their
 // factor, which the tasks after it, over the rows below, find in the one behind.
-constexpr int64_t kMostColumns = 512, kMostBytes = 256 << 10;
+constexpr int64_t kFewestColumnsOfTask = 32, kMostColumns = 512, kMostBytes = 256 << 10;
 
 Expr ceil_div(const Expr& a, int64_t b) { return floor_div(a + (b - 1), b); }
 Expr aligned(const Expr& bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
@@ -70,7 +70,8 @@ struct Run {
 
 // How many columns a task should have at most if each has this many bytes in memory of its own.
 int64_t most_columns(int64_t bytes, int64_t width) {
-  return std::clamp<int64_t>(kMostBytes / std::max<int64_t>(1, bytes), 2 * width, kMostColumns);
+  const int64_t fewest = std::max(width, std::min(2 * width, kFewestColumnsOfTask));
+  return std::clamp<int64_t>(kMostBytes / std::max<int64_t>(1, bytes), fewest, kMostColumns);
 }
 
 // How many values of the first variable make a block: the fewest panels, and some for each task's
@@ -123,11 +124,10 @@ bool reads_constants(const Program& p, const Expr& e) {
   return all;
 }
 
-// The one with which the fewest sums are computed that nobody looks at, as far as the sizes are
-// known.
+// The one whose sums, with those that nobody looks at, cost least, as far as the sizes are known.
 Microkernel choose_microkernel(const std::vector<Microkernel>& all, const Expr& rows, const Expr& columns) {
   auto padded = [](const Expr& n, int64_t unit) { return n.is_const() ? (n->i + unit - 1) / unit * unit : 1; };
-  auto work = [&](const Microkernel& m) { return padded(rows, m.rows) * padded(columns, m.columns); };
+  auto work = [&](const Microkernel& m) { return padded(rows, m.rows) * padded(columns, m.columns) * m.cost; };
   return *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return work(a) < work(b); });
 }
 

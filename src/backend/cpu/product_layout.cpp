@@ -51,17 +51,27 @@ std::optional<ProductLayout> layout_of(const loop::Product& x) {
   return l;
 }
 
+bool is_packed(const ProductLayout& l) {
+  return !l.steps.empty() && step_of(l.columns_offset, l.steps.back()) == l.columns * l.k_group;
+}
+
 std::optional<Blocks> blocks_of(const loop::Product& x) {
   const std::optional<ProductLayout> l = layout_of(x);
   INGOT_ENSURE(l, "no microkernel is for factors that lie so");
   return blocks_of(l->steps, std::max<int64_t>(1, kTermsOfOneSum / l->k_group));
 }
 
+Unroll unroll_of(const loop::Product& x) {
+  const std::vector<Expr> steps = layout_of(x)->steps;
+  const std::optional<Blocks> blocks = blocks_of(x);
+  return blocks ? unroll_of(std::span(steps).subspan(blocks->level), blocks->size) : unroll_of(steps);
+}
+
 std::optional<std::string> why_no_code(const loop::Product& x, const Target& target) {
   Microkernel wanted{x.microkernel, x.types, static_cast<int>(x.row.arg(0)->i), static_cast<int>(x.column.arg(0)->i)};
   const std::vector<Microkernel> all = microkernels(target);
   const auto found = std::ranges::find(all, wanted.name, &Microkernel::name);
-  if (found != all.end()) wanted.k_group = found->k_group;  // layouts have it, and nothing else
+  if (found != all.end()) wanted.k_group = found->k_group, wanted.cost = found->cost;  // no text has these
   if (found == all.end() || *found != wanted) {
     std::string known;
     for (const Microkernel& m : all) known += (known.empty() ? "" : "; ") + text_of(m);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/cpu/blocks.hpp"
+#include "backend/cpu/unroll.hpp"
 #include "codegen/target.hpp"
 #include "loop/program.hpp"
 
@@ -28,8 +29,13 @@ struct ProductLayout {
 // Nothing where the product lies in another way.
 std::optional<ProductLayout> layout_of(const loop::Product& x);
 
+// Whether each step's columns lie behind those of the one before.
+bool is_packed(const ProductLayout& l);
+
 // How the steps of a product that lies so are cut: what a block adds up is poured into wider sums.
 std::optional<Blocks> blocks_of(const loop::Product& x);
+// How the steps of one block are written out.
+Unroll unroll_of(const loop::Product& x);
 
 // Why there is no code for a product, as the rest of a sentence about the processor; nothing where
 // there is.
