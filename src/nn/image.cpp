@@ -42,8 +42,8 @@ Tensor Upsample::forward(const Tensor& x) {
   if (is("bilinear", 2)) return aten<"upsample_bilinear2d.vec">(x, size, o_.align_corners, scales);
   if (is("bicubic", 2)) return aten<"upsample_bicubic2d.vec">(x, size, o_.align_corners, scales);
   if (is("trilinear", 3)) return aten<"upsample_trilinear3d.vec">(x, size, o_.align_corners, scales);
-  INGOT_REQUIRE(false, "Upsample: got ", x.dim(), "D input, which mode ", o_.mode,
-                " does not take: linear needs 3D input, bilinear and bicubic 4D, trilinear 5D");
+  throw_user_error(text("Upsample: got ", x.dim(), "D input, which mode ", o_.mode,
+                        " does not take: linear needs 3D input, bilinear and bicubic 4D, trilinear 5D"));
 }
 
 UpsamplingNearest2d::UpsamplingNearest2d(UpsampleOptions o)

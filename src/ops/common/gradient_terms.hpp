@@ -1,6 +1,7 @@
 // Small terms that gradient rules of several families are made of.
 #pragma once
 #include "base/dtype.hpp"
+#include "ingot/ingot.hpp"
 #include "ingot/op/vjp.hpp"
 #include "op/call.hpp"
 
