@@ -61,7 +61,7 @@ function(ingot_kernel_archives arch)
   file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.cpp)
   ingot_model_sources(runtime)
   ingot_target_archive(kernels ${arch} SOURCES ${kernels} FLAGS -O3)
-  ingot_target_archive(model ${arch} SOURCES ${runtime} FLAGS -Os)
+  ingot_target_archive(model ${arch} SOURCES ${runtime} FLAGS -Os)  # runs once a call, and is most of a small library
   ingot_libc_stubs(${arch})
   set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
   set(stubs ${INGOT_KERNEL_DIR}/libm_${arch}.so ${INGOT_KERNEL_DIR}/libc_${arch}.so)

@@ -46,6 +46,15 @@ const Case kCases[] = {
      1,
      float32,
      {{.input = 0, .dim = 2, .name = "height"}, {.input = 0, .dim = 3, .name = "width"}}},
+    {"open image, bfloat16",
+     {1, 8, 20, 24},
+     {16, 8, 3, 3},
+     {1},
+     {1},
+     {1},
+     1,
+     bfloat16,
+     {{.input = 0, .dim = 2, .name = "height"}, {.input = 0, .dim = 3, .name = "width"}}},
     {"open image, depthwise",
      {1, 8, 20, 24},
      {8, 1, 3, 3},
@@ -83,6 +92,37 @@ TEST_F(CompiledConvolution, IsWhatEagerComputes) {
     for (const int64_t more : c.open.empty() ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 1, 9}) {
       const TensorList in = arguments(c, more);
       expect_close(network(c, in), runner.run(in), c.dtype == bfloat16 ? 8e-3 : 1e-6);
+    }
+  }
+}
+
+// Channels that lie side by side, in the image and so in the result, are the lanes of a depthwise
+// convolution.
+TEST_F(CompiledConvolution, DepthwiseWithItsChannelsLast) {
+  const std::vector<OpenSize> image = {{.input = 0, .dim = 1, .name = "height"}, {.input = 0, .dim = 2, .name = "width"}};
+  const Case cases[] = {
+      {"seven by seven", {2, 14, 14, 40}, {40, 1, 7, 7}, {1}, {3}, {1}, 40},
+      {"fewer channels than lanes", {1, 9, 12, 5}, {5, 1, 3, 3}, {1}, {1}, {1}, 5},
+      {"stride", {1, 17, 20, 33}, {33, 1, 3, 3}, {2}, {1}, {1}, 33},
+      {"dilation and stride, uneven", {1, 17, 20, 16}, {16, 1, 3, 2}, {2, 1}, {2, 1}, {2, 3}, 16},
+      {"read where it lies", {1, 12, 10, 24}, {24, 1, 3, 3}, {1}, {0}, {1}, 24},
+      {"several outputs", {1, 12, 10, 8}, {24, 1, 3, 3}, {1}, {1}, {1}, 8},
+      {"open image", {1, 10, 12, 20}, {20, 1, 3, 3}, {1}, {1}, {1}, 20, float32, image},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const TensorFunction f = [&](const TensorList& in) {
+      return network(c, {aten<"permute">(in[0], Shape{0, 3, 1, 2}), in[1], in[2]});
+    };
+    std::vector<TensorList> lists;
+    for (const int64_t more : c.open.empty() ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 1, 9})
+      lists.push_back(arguments(c, more));
+    const std::vector<TensorList> found = aot_run_multiple("cpu", f, lists, {}, c.open);
+    for (std::size_t k = 0; k < lists.size(); k++) {
+      const TensorList want = f(lists[k]);
+      EXPECT_TRUE(want[0].strides()[1].same(1));  // else this tests nothing
+      expect_close(want, found[k]);
+      EXPECT_EQ(to_text(found[k][0].strides()), to_text(want[0].strides()));
     }
   }
 }

@@ -90,7 +90,7 @@ class ProductCode {
     if (columns_are_fetched_) fetch_ahead(columns, layout_.columns);
     if (share_.valid() && step.is_first()) {
       const Expr here = substitute(share_, step.vars, step.first);
-      fetch(element(type_, s_.pointers[at(x_.columns.buffer)], s_.expressions.emit(here)), kFar);
+      fetch(b_.CreateGEP(type_, s_.pointers[at(x_.columns.buffer)], s_.expressions.emit(here)), kFar);
     }
     const std::vector<Value> a = in_all_lanes(rows);
     for (std::size_t k = 0; k < sums_.size(); k++) {
@@ -136,7 +136,8 @@ class ProductCode {
   // x86 waits for lines of the second cache, and for memory longer. Packed factors lie in the
   // order in which they are read, so what comes next is known: the lines some steps ahead, and the
   // columns of the tasks after those over the rows below, of which each task fetches a share while
-  // it multiplies. (On aarch64 nothing was gained, and LLVM moves no load across a prefetch.)
+  // it multiplies. At the end that is past the buffer, where a fetch does nothing. (On aarch64
+  // nothing was gained, and LLVM moves no load across a prefetch.)
 
   static constexpr int64_t kAhead = 1024, kLine = 64;  // bytes
   static constexpr int64_t kShares = 8;
@@ -162,7 +163,7 @@ class ProductCode {
   void fetch_ahead(Value first, int64_t elements) {
     const int64_t bytes = elements * size_of(x_.types.sums), ahead = std::max(kAhead / bytes, int64_t{1}) * bytes;
     for (int64_t line = 0; line < bytes; line += kLine)
-      fetch(element(b_.getInt8Ty(), first, s_.loops.number(ahead + line)), kNear);
+      fetch(b_.CreateGEP(b_.getInt8Ty(), first, s_.loops.number(ahead + line)), kNear);
   }
 };
 
