@@ -11,8 +11,8 @@ namespace {
 
 constexpr loop::ProductTypes kFloat{DType::f32, DType::f32, DType::f32};
 
-// A block that is wide for its height reads more columns for each product, and waits for them: the
-// costs were measured with columns in the second cache.
+// A block that is wide for its height reads more columns for each product, and waits for them where
+// they come from the second cache, as they mostly do.
 constexpr MicrokernelRow kTable[] = {
     {"fma", kFloat, 1, Arch::aarch64, "", {{8, 3}, {12, 2, 102}, {6, 4, 108}}},  // 24 of 32 registers hold sums
     {"fma", kFloat, 1, Arch::x86_64, "avx512f", {{12, 2}, {8, 3, 108}}},         // 24 of 32
