@@ -182,7 +182,7 @@ class Collector {
     i.is_leaf = is_leaf(w.fake);
     i.mutates_storage_metadata = f.storage_changed && !(f.storage == w.storage);
     i.mutates_data = now.mutations > 0 && !i.mutates_storage_metadata;
-    i.mutates_metadata = i.mutates_storage_metadata || (f.metadata_mutated && !w.tensor->geom.same(w.fake->geom));
+    i.mutates_metadata = i.mutates_storage_metadata || (f.metadata_mutated && !statically_same(w.tensor->geom, w.fake->geom));
     i.resizes_storage = now.bytes.has_value();
     i.hidden_from_autograd = now.mutations <= now.mutations_hidden;
     i.under_no_grad = now.mutations > 0 && now.mutations <= now.mutations_no_grad + now.mutations_hidden;
@@ -352,7 +352,7 @@ class Collector {
   int tracked_twin(const Tensor& t, const FunctionalState& f) const {
     return output_that([&](const Tensor& x) {
       const FunctionalState* other = functional_state(x);
-      return other && !x.is_same(t) && other->storage == f.storage && requires_grad(x) && x->geom.same(t->geom);
+      return other && !x.is_same(t) && other->storage == f.storage && requires_grad(x) && statically_same(x->geom, t->geom);
     });
   }
 

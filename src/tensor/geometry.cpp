@@ -82,6 +82,13 @@ bool is_contiguous(const Shape& sizes, const Shape& strides, MemoryFormat format
   return true;
 }
 
+bool statically_same(const Geometry& a, const Geometry& b) {
+  if (a.same(b)) return true;
+  const auto equal = [](Int x, Int y) { return statically_equal(x, y); };
+  return a.dtype == b.dtype && std::ranges::equal(a.sizes, b.sizes, equal) && std::ranges::equal(a.strides, b.strides, equal) &&
+         equal(a.offset, b.offset);
+}
+
 bool is_non_overlapping_and_dense(const Shape& sizes, const Shape& strides) {
   if (is_contiguous(sizes, strides)) return true;
   // Dims by stride, size-1 dims last: dense if each stride is the product of the sizes below it.

@@ -20,6 +20,9 @@ bool is_contiguous(const Shape& sizes, const Shape& strides, MemoryFormat format
 bool is_non_overlapping_and_dense(const Shape& sizes, const Shape& strides);
 // channels_last strides count as "suggested" only when they tell the formats apart, as in ATen.
 MemoryFormat suggest_memory_format(const Shape& sizes, const Shape& strides);
+// Whether both are the same wherever the guards hold that there are: what is a symbol in one may be
+// a number in the other since a guard made it so. Asks for no guard.
+bool statically_same(const Geometry& a, const Geometry& b);
 // Bytes a storage needs so that every element of the geometry lies inside.
 Int required_bytes(const Geometry& g);
 // Whether two elements of the geometry may share an address (expanded dims and the like).

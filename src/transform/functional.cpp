@@ -95,7 +95,7 @@ class Region {
 // Whether the elements stand in the same order. The stride of a dim with one index says nothing.
 bool lie_alike(const Tensor& a, const Tensor& b) {
   for (int d = 0; d < a.dim(); d++)
-    if (!a.sizes()[d].same(1) && !a.strides()[d].same(b.strides()[d])) return false;
+    if (!a.sizes()[d].same(1) && !statically_equal(a.strides()[d], b.strides()[d])) return false;
   return true;
 }
 
@@ -113,11 +113,11 @@ FunctionalStorage::FunctionalStorage() : region(regions) {}
 void FunctionalStorage::set_base(const Tensor& value, const Geometry& as_written) {
   base = value;
   layout = as_written;
-  const Int bytes = value->geom.same(layout) ? value->storage->nbytes() : required_bytes(layout);
+  const Int bytes = statically_same(value->geom, layout) ? value->storage->nbytes() : required_bytes(layout);
   // Asked first, because it needs no answer about sizes that only data decides.
   const bool row_major = layout.strides.same(contiguous_strides(layout.sizes));
   whole = (row_major || is_non_overlapping_and_dense(layout.sizes, layout.strides)) && layout.offset.same(0) &&
-          (value.numel() * value.itemsize()).same(bytes);
+          statically_equal(value.numel() * value.itemsize(), bytes);
   first = whole ? Tensor() : value;
 }
 
@@ -153,7 +153,7 @@ void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
 }
 
 Tensor FunctionalStorage::laid_out() {
-  if (base->geom.same(layout) && (whole || generation == 0)) return base;
+  if (statically_same(base->geom, layout) && (whole || generation == 0)) return base;
   if (!whole) {  // all of the storage as one dim, with the elements that the base has now
     const Tensor storage = aten<"as_strided">(first, Shape{floor_div(first->storage->nbytes(), first.itemsize())}, Shape{1}, 0);
     return aten<"as_strided_scatter">(storage, base, layout.sizes, layout.strides, layout.offset);
@@ -174,7 +174,8 @@ Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value, std::span
   if (s.op->def->view.from_storage) {
     Tensor storage = laid_out();
     if (!s.retyped) return s.apply(storage);
-    if (!whole && !storage->geom.same(layout)) storage = aten<"as_strided">(storage, layout.sizes, layout.strides, layout.offset);
+    if (!whole && !statically_same(storage->geom, layout))
+      storage = aten<"as_strided">(storage, layout.sizes, layout.strides, layout.offset);
     for (const ViewStep& b : before) storage = b.apply(storage);
     return s.apply(storage);
   }
@@ -244,7 +245,7 @@ Tensor functional_result(const Tensor& value, const Geometry& as_written) {
   state->value = value;
   state->storage = make_ref<FunctionalStorage>();
   state->storage->set_base(value, as_written);
-  const Int bytes = value->geom.same(as_written) ? value->storage->nbytes() : required_bytes(as_written);
+  const Int bytes = statically_same(value->geom, as_written) ? value->storage->nbytes() : required_bytes(as_written);
   return make_functional(Storage::fake(bytes, value.device()), std::move(state), as_written);
 }
 
@@ -344,7 +345,7 @@ bool looks_within(const Geometry& view, const Geometry& tensor) {
 
 bool lies_otherwise(const Tensor& t) {
   const FunctionalState* f = functional_state(t);
-  return f && !f->value->geom.same(t->geom);
+  return f && !statically_same(f->value->geom, t->geom);
 }
 
 Tensor inner_tensor_of(const Tensor& t, std::string_view name) { return aten<"ingot::inner_tensor">(t, std::string(name)); }

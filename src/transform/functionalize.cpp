@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "tensor/geometry.hpp"
 #include "tensor/stand_in.hpp"
 #include "transform/functional.hpp"
 #include "transform/physical.hpp"
@@ -139,7 +140,7 @@ class Border {
     for (Input& i : inputs_) {
       const FunctionalState& f = *functional_state(i.inside);
       if (!f.metadata_mutated && !f.storage_changed) continue;
-      if (!counts_writes && !f.storage_changed && i.inside->geom.same(i.outside->geom)) continue;
+      if (!counts_writes && !f.storage_changed && statically_same(i.inside->geom, i.outside->geom)) continue;
       i.before = aten<"alias">(i.outside);
       if (f.storage_changed) {
         const Tensor value = made_again(i.inside);

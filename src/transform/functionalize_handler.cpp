@@ -292,19 +292,19 @@ class WrittenViews {
       s.require_own_elements(t->geom);
     s.apply_updates();
     if (s.whole) {
-      if (!s.base->geom.same(s.layout)) s.restore_layout();
+      if (!statically_same(s.base->geom, s.layout)) s.restore_layout();
       return;
     }
     // A part of a storage: the elements around it are none of the op's. The tensor that the program
     // was given has them all the same; nobody else does.
-    if (s.base->geom.same(s.layout) && !s.base.is_same(s.first) &&
+    if (statically_same(s.base->geom, s.layout) && !s.base.is_same(s.first) &&
         !is_non_overlapping_and_dense(s.layout.sizes, s.layout.strides)) {
       const Value copied[] = {s.base};
       s.base = below(op_ref<"clone">(), copied).tensor();
       s.generation++;
       sync(t);
     }
-    if (!s.base->geom.same(s.layout) && f.value->storage != s.base->storage) s.restore_layout();
+    if (!statically_same(s.base->geom, s.layout) && f.value->storage != s.base->storage) s.restore_layout();
   }
 
   void add(const SchemaArg& a, const Value& v, Keywords& k) {
@@ -349,7 +349,7 @@ class WrittenViews {
     k.add(prefix + "_base_index", static_cast<int64_t>(place_of(f.storage)));
     if (f.chain.empty()) return;
     const Geometry& base = f.storage->base->geom;
-    const bool as_written = base.same(f.storage->layout);
+    const bool as_written = statically_same(base, f.storage->layout);
     if (!as_written) sync(t);
     const Geometry& view = as_written ? t->geom : f.value->geom;
     if (view.same(base)) return k.add(prefix + "_alias", true);
