@@ -197,8 +197,9 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   // A result's order of dims is another one where a size that is made of open ones is one.
   const Program split_at_one = wide_program(4350000385, {.open = true, .writes = false});
   EXPECT_EQ(compare_open_with_gradients(split_at_one).agreement, Agreement::agrees);
-  // A view in place of an input that changes nothing at the sizes that are run, but at others.
-  EXPECT_EQ(open(4340001819), Agreement::refused_looks);
+  // A view in place of an input that changes nothing at the sizes that a guard allows, but would at
+  // others.
+  EXPECT_EQ(open(4340001819), Agreement::agrees_at_some_sizes);
   // A call that makes more values than it was recorded with, so that later ones mean others.
   const Program more_values = wide_program(4340000459, {.open = true, .writes = false});
   EXPECT_EQ(compare_open_with_gradients(more_values).agreement, Agreement::agrees);
@@ -214,11 +215,24 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   EXPECT_EQ(compare_open_with_gradients(small_inputs).agreement, Agreement::agrees);
   // Inputs that share a storage without elements count as apart, and refuse what they would then.
   EXPECT_EQ(open_with_gradients(4330006285), Agreement::refused_backward);
+  // Results that share a storage whose size is a number since an out= asked for it.
+  EXPECT_EQ(open_with_gradients(4390005790), Agreement::agrees);
+  // An input whose open size is a number since a write asked for it, and a view in place of it that
+  // changes nothing.
+  EXPECT_EQ(open(4400003004), Agreement::refused_aliases);
+  EXPECT_EQ(open(4400005757), Agreement::agrees);
+  // A result that looks, by places in the storage, at more than it is taken of has.
+  EXPECT_EQ(open_with_gradients(4400006845), Agreement::agrees_in_values);
   // Bounds of rounding: gelu far from zero, numbers next to zero, a maximum and a logarithm, the
-  // gradient of log_softmax at a row that is nearly one-hot, logaddexp next to zero.
+  // gradient of log_softmax at a row that is nearly one-hot, logaddexp next to zero, weights of
+  // attention that are, celu, logsumexp of truth values.
   EXPECT_EQ(compare_compiled_with_gradients(wide_program(4280003058)).agreement, Agreement::agrees);
   EXPECT_EQ(compare_compiled(open_long_rows_program(4310000137)).agreement, Agreement::agrees);
   EXPECT_EQ(compare_compiled(wide_program(4350000952, {.open = true, .writes = true})).agreement, Agreement::agrees);
+  EXPECT_EQ(compare_compiled(wide_program(4390004628, {.open = true, .writes = true})).agreement, Agreement::agrees);
+  EXPECT_EQ(compare_compiled(wide_program(4400001844, {.open = true, .writes = true})).agreement, Agreement::agrees);
+  const Program of_truth_values = wide_program(4410000165, {.layers = true});
+  EXPECT_EQ(compare_compiled_with_gradients(of_truth_values).agreement, Agreement::agrees);
   const Program nearly_one_hot = wide_program(4330000368, {.open = true, .writes = true});
   EXPECT_EQ(compare_open_with_gradients(nearly_one_hot).agreement, Agreement::agrees);
 }

@@ -14,6 +14,7 @@
 #include "support/seen.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/impl.hpp"
+#include "transform/functional.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -190,10 +191,10 @@ bool refuses_operand(const Program& p, const std::string& refusal, std::size_t s
   if (!refusal.starts_with(kWrittenSince)) return false;
   TensorList pool = make_inputs(p, {.setting = setting}).inputs;
   std::vector<Operand> operands;
-  // Of an input that is written a copy is recorded, of one that is laid out anew the input itself,
-  // of one that shares its elements with others a view of what they lie in; and control flow as one
-  // call.
-  const std::vector<std::string> of_an_input = {"CloneBackward0", "InputBackward", "AsStridedBackward0"};
+  // Of an input that is written a copy is recorded, of one whose sizes change in place a view, of
+  // one that is laid out anew the input itself, of one that shares its elements with others a view
+  // of what they lie in; and control flow as one call.
+  const std::vector<std::string> of_an_input = {"CloneBackward0", "ViewBackward0", "InputBackward", "AsStridedBackward0"};
   std::vector<std::vector<std::string>> recorded_as(pool.size(), of_an_input);
   manual_seed(p.seed);
   for (const Step& s : p.body) {
@@ -309,6 +310,20 @@ bool looks_past_inputs(const Program& p, std::size_t setting, bool apart) {
   return false;
 }
 
+// Whether an as_strided looks at elements that the tensor it is taken of does not have.
+bool looks_past_its_tensor(const Program& p, std::size_t setting) {
+  TensorList pool = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
+  manual_seed(p.seed);
+  for (const Step& s : p.body) {
+    const std::size_t before = pool.size();
+    execute(s, pool);
+    const Op* op = find_op(s.op);
+    if (pool.size() == before || !op || !op->def->view.from_storage) continue;
+    if (!looks_within(pool.back()->geom, pool[static_cast<std::size_t>(s.args[0].tensors.at(0))]->geom)) return true;
+  }
+  return false;
+}
+
 // Whether an out= gives an input a larger storage, or at open sizes lets it look past what the
 // inputs have of it; whether one leaves it fewer elements, or as many in other sizes.
 struct ResizedInputs {
@@ -351,6 +366,10 @@ Comparison refused(const Program& p, const std::string& message, std::size_t set
   const bool says_storage = says("bytes of a storage of which the program has") ||
                             (!p.settings[0].empty() && says(" are out of bounds for storage of size "));
   if (says_storage && looks_past_inputs(p, setting, apart)) return {Agreement::refused_storage, message};
+  // Of open sizes, a result that shares memory with another.
+  if (says("is an as_strided() that may look at elements which the tensor it is taken of does not have") &&
+      !p.settings[0].empty() && looks_past_its_tensor(p, setting))
+    return {Agreement::refused_storage, message};
   if (says("refers to the storage of a tensor with elements of others around or between its own"))
     return {Agreement::refused_gaps, message};
   if (says("Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass"))

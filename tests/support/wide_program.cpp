@@ -196,7 +196,7 @@ class WideGenerator {
     for (const StepArg& a : s->args) read.insert(read.end(), a.tensors.begin(), a.tensors.end());
     for (const int k : read) exact = exact && (k < 0 || draft_.exact[static_cast<std::size_t>(k)]);
     if (family.needs_exact && !exact) return;
-    s->rounds = !family.moves;
+    s->rounds |= !family.moves;
     s->no_grad |= draft_.pick(40) == 0;
     if (is_too_long(*s)) return;
     const std::vector<uint32_t> versions = versions_of(before);
@@ -217,9 +217,9 @@ class WideGenerator {
       return draft_.pool.resize(before);
     }
     for (std::size_t k = before; k < draft_.pool.size(); k++)
-      draft_.exact.push_back(exact && (family.moves || !is_differentiable(draft_.pool[k].dtype())));
+      draft_.exact.push_back(exact && (!s->rounds || !is_differentiable(draft_.pool[k].dtype())));
     draws_ |= family.draws;
-    if (!made) written(*s, exact && family.moves);
+    if (!made) written(*s, exact && !s->rounds);
     else if (versions != versions_of(before)) updated(versions);
     if (overflowed_) return draft_.pool.resize(before);  // what was written is past it, the program ends before it
     p_.body.push_back(std::move(*s));
