@@ -38,6 +38,10 @@ Steps steps_of(DType t) {
 // would be NaN, which allows everything.
 Tensor finite(const Tensor& t) { return aten<"nan_to_num">(t, 0.0, 0.0, 0.0); }
 
+// The sizes of finite numbers, in the type of a result that they are rounded in: truth values,
+// which count as numbers there, have none of their own.
+Tensor sizes_in(const Tensor& result, const Tensor& t) { return finite(t.to(result.dtype())).abs(); }
+
 // How far results of attention are off where weights below the smallest normal number count as
 // none, which its kernel may do and code made of its parts does not: what multiplies such a weight
 // on the way to a result or a gradient is at most every operand's sum of sizes.
@@ -113,13 +117,11 @@ Value Perturbing::call(const Op& op, Args args) {
   if (&op == &op_ref<"logsumexp">() && args[0].tensor().numel().value() > 0) {
     // The greatest, and the logarithm of a sum that is added to it: off by a unit of that, also
     // where they cancel.
-    const Tensor given = args[0].tensor().to(r.tensor().dtype());  // of truth values, which have no sizes
-    const Tensor greatest = aten<"amax">(finite(given).abs(), args[1].ints(), args[2].to_bool());
+    const Tensor greatest = aten<"amax">(sizes_in(r.tensor(), args[0].tensor()), args[1].ints(), args[2].to_bool());
     return off(r.tensor() + (off(greatest) - greatest));
   }
   if (&op == &op_ref<"logaddexp">() || &op == &op_ref<"logaddexp2">()) {  // the same of two
-    const auto size = [&](std::size_t k) { return finite(args[k].tensor()).abs(); };
-    const Tensor greatest = aten<"maximum">(size(0), size(1)).to(r.tensor().dtype());
+    const Tensor greatest = aten<"maximum">(sizes_in(r.tensor(), args[0].tensor()), sizes_in(r.tensor(), args[1].tensor()));
     return off(r.tensor() + (off(greatest) - greatest));
   }
   const bool of_log = &op == &op_ref<"_log_softmax_backward_data">();

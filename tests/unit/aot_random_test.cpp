@@ -79,8 +79,8 @@ TEST_F(AotRandom, OperandsOfControlFlowThatWereWritten) {
 }
 
 Program layers(uint64_t seed) { return wide_program(seed, {.layers = true}); }
-// Found by ingot_program_fuzz: the operand has the history of a write before; it is an input that is
-// given other sizes in place.
+// Found by ingot_program_fuzz: the operand has the history of a write before; it is an input that
+// gets other sizes in place.
 TEST_F(AotRandom, OperandsOfControlFlowWithHistoriesOfTheirOwn) {
   EXPECT_EQ(name_of(compare_aot(layers(4310007035), AotWay::min_cut).agreement), name_of(Agreement::refused_operand));
   EXPECT_EQ(name_of(compare_aot(wide_program(4390024312), AotWay::plain).agreement), name_of(Agreement::refused_operand));
