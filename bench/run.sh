@@ -1,13 +1,12 @@
 #!/bin/bash
-# How long a run of a compiled model takes, next to other software on the same machine, in the same
+# How long a run of a compiled model takes, next to ONNX Runtime on the same machine, in the same
 # minutes:
 #   bench/run.sh [BUILD_FOLDER] [THREADS] [MODEL...]
-# Models are those of the golden zoo that have an ONNX file. The peers are ONNX Runtime and, where
-# python3 has it, PyTorch's torch.compile (INGOT_PEERS="ort torch" says which). Each is measured
-# INGOT_ROUNDS=3 times in turn, INGOT_SECONDS=2 long; what counts is the best median of each, since
-# machines are shared. Peers' outputs are compared with PyTorch's: the largest difference stands
-# beside the time. Needs python3 with numpy and onnx (Debian: python3-numpy python3-onnx), and where
-# it has no onnxruntime node and npm; keeps what it makes in BUILD_FOLDER/peers.
+# Models are those of the golden zoo that have an ONNX file. Each is measured INGOT_ROUNDS=3 times
+# in turn with its peer, INGOT_SECONDS=2 long; what counts is the best median of each, since
+# machines are shared. Beside the peer's time stands how far its outputs are from PyTorch's. Needs
+# python3 with numpy and onnx (Debian: python3-numpy python3-onnx), and where it has no onnxruntime,
+# node and npm; keeps what it makes in BUILD_FOLDER/peers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release} threads=${2:-1} rounds=${INGOT_ROUNDS:-3} seconds=${INGOT_SECONDS:-2}
@@ -23,47 +22,35 @@ python_with() {
     if "$python" -c "import $1" 2> /dev/null; then echo "$python"; return; fi
   done
 }
-with_torch=$(python_with torch)
 with_ort=$(python_with onnxruntime)
-read -ra peers <<< "${INGOT_PEERS:-ort${with_torch:+ torch}}"
 if [ -z "$with_ort" ] && ! [ -d "$work/node_modules/onnxruntime-node" ]; then
   (cd "$work" && npm install --silent --ignore-scripts onnxruntime-node@1.30.0)
 fi
 
-# Each prints a line of JSON about MODEL.
-run_ort() {
+# Prints a line of JSON about MODEL.
+run_peer() {  # MODEL CASE
   if [ -n "$with_ort" ]; then
     "$with_ort" bench/peers/ort.py "$work/$1/model.onnx" "$2" "$threads" "$seconds"
   else
     (cd "$work" && node "$OLDPWD/bench/peers/ort.mjs" "$1/model.onnx" "$OLDPWD/$2" "$threads" "$seconds")
   fi
 }
-run_torch() { "$with_torch" bench/peers/torch_compile.py "$work/$1/model.pt2" "$2" "$threads" "$seconds"; }
 
 number() { grep -oE "\"$1\": *[0-9.e-]+" | grep -oE '[0-9.e-]+$'; }
 less() { awk -v a="$1" -v b="$2" 'BEGIN { print (a == "" || b < a) ? b : a }'; }
 
-printf '%-20s %12s' "$threads thread(s)" 'ingot ms'
-for peer in "${peers[@]}"; do printf ' %12s %8s %12s' "$peer ms" ratio difference; done
-echo
+printf '%-20s %12s %14s %8s %12s\n' "$threads thread(s)" 'ingot ms' 'onnxruntime ms' ratio difference
 for m in "${models[@]}"; do
   case=$build/golden/zoo/$m/case0.safetensors
   [ -f "$work/$m/model.onnx" ] || "$(python_with numpy,onnx)" bench/peers/materialize.py "$build/golden/zoo/$m" "$work/$m" > /dev/null
   "$build/ingot" compile "$work/$m/model.pt2" -o "$work/$m.so" > /dev/null
-  ours=''
-  declare -A theirs=() difference=()
+  ours='' theirs='' difference=''
   for ((round = 0; round < rounds; ++round)); do
     t=$("$build/ingot" bench "$work/$m.so" --input "$case" --threads "$threads" --seconds "$seconds" --json | number median_s)
     ours=$(less "$ours" "$(awk -v t="$t" 'BEGIN { print 1000 * t }')")
-    for peer in "${peers[@]}"; do
-      line=$("run_$peer" "$m" "$case") || line='"median_ms": inf'
-      theirs[$peer]=$(less "${theirs[$peer]:-}" "$(number median_ms <<< "$line" || echo inf)")
-      difference[$peer]=$(number maxdiff <<< "$line" || echo -)
-    done
+    line=$(run_peer "$m" "$case")
+    theirs=$(less "$theirs" "$(number median_ms <<< "$line")")
+    difference=$(number maxdiff <<< "$line")
   done
-  printf '%-20s %12.2f' "$m" "$ours"
-  for peer in "${peers[@]}"; do
-    printf ' %12.2f %8.2f %12s' "${theirs[$peer]}" "$(awk -v a="$ours" -v b="${theirs[$peer]}" 'BEGIN { print a / b }')" "${difference[$peer]}"
-  done
-  echo
+  printf '%-20s %12.2f %14.2f %8.2f %12.1e\n' "$m" "$ours" "$theirs" "$(awk -v a="$ours" -v b="$theirs" 'BEGIN { print a / b }')" "$difference"
 done
