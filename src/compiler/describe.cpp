@@ -163,11 +163,16 @@ class Constants {
 };
 
 // Whether views of the input are taken by places of its storage. Where it is written, what the
-// storage has since is a value of the input's sizes, which such views are taken of as well.
+// storage has since is a value of the input's sizes, which such views are taken of as well; an open
+// size may be what a guard says that it is.
 bool by_places(const Graph& graph, const Node* input, bool is_written) {
+  const auto may_be_equal = [](const Shape& a, const Shape& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](Int x, Int y) { return x.same(y) || !x.is_number() || !y.is_number(); });
+  };
   const auto is_of_input = [&](const Node* of) {
     if (of == input || !is_written || of->kind == NodeKind::placeholder) return of == input;
-    return of->meta.is_tensor() && of->meta.tensor().sizes().same(input->meta.tensor().sizes());
+    return of->meta.is_tensor() && may_be_equal(of->meta.tensor().sizes(), input->meta.tensor().sizes());
   };
   return input->meta.is_tensor() && std::ranges::any_of(graph.nodes(), [&](const auto& n) {
            return n->kind == NodeKind::call && n->op->def->view.from_storage && n->args[0].is_node() &&

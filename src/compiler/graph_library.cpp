@@ -266,7 +266,7 @@ GraphPart part_of(std::string entry, const Graph& graph, const Values& inputs) {
   const Values examples = with_equal_sizes(inputs);
   const std::vector<bool> used = used_inputs(graph);
   const SymbolValues hints = hints_of(examples);
-  Examples taken(dynamic_cast<const ShapeEnv*>(current_guard_env()));
+  Examples taken(dynamic_cast<ShapeEnv*>(current_guard_env()));
   for (std::size_t k = 0; k < examples.size(); k++) {
     const bool is_fixed = examples[k].is_number() && !(examples[k].is_int() && !examples[k].to_int().is_number());
     if (!used[at(graph.inputs()[k])] || is_fixed) continue;

@@ -44,11 +44,21 @@ void add_symbols(const Value& meta, std::map<std::string, Expr>& symbols) {
   if (meta.is_int()) add(meta.to_int().expr());
 }
 
+// Sizes were recorded before later guards said more of them: values in between are of what they are
+// by now.
+Geometry Examples::known(Geometry g) const {
+  if (env_ == nullptr) return g;
+  g.sizes = env_->simplify(g.sizes);
+  g.strides = env_->simplify(g.strides);
+  return g;
+}
+
 void Examples::add(const Value& meta, const SymbolValues& hints) {
   const int input = static_cast<int>(values.size());
   lies_otherwise.push_back(false);
   if (meta.is_tensor()) {
-    Geometry g = meta.tensor()->geom;
+    const Geometry recorded = known(meta.tensor()->geom);
+    Geometry g = recorded;
     for (std::size_t d = 0; d < g.sizes.size(); d++) {
       const Expr size = g.sizes[d].expr();
       if (!size.is_const()) {
@@ -66,7 +76,7 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
     g.offset = 0;
     Tensor example = make_tensor(g, {}, true);
     // A library that lays out what lies otherwise needs a place for each element, at every size.
-    if (!lies_apart(meta.tensor()->geom, g) || !open_strides(example, meta.tensor().sizes()).same(meta.tensor().strides())) {
+    if (!lies_apart(recorded, g) || !open_strides(example, recorded.sizes).same(recorded.strides)) {
       example = make_tensor(Geometry::contiguous(g.sizes, g.dtype), {}, true);
       lies_otherwise[static_cast<std::size_t>(input)] = true;
     }

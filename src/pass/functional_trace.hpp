@@ -15,7 +15,7 @@ namespace ingot {
 class Examples {
  public:
   // `env`: where the symbols are from, if data decides some of them.
-  explicit Examples(const ShapeEnv* env = nullptr) : env_(env) {}
+  explicit Examples(ShapeEnv* env = nullptr) : env_(env) {}
 
   Values values;
   std::vector<OpenSize> open;
@@ -30,8 +30,10 @@ class Examples {
   std::map<std::string, Expr> name_underived();
 
  private:
-  const ShapeEnv* env_;
+  ShapeEnv* env_;
   std::vector<Expr> numbers_;  // one for each of `open`
+
+  Geometry known(Geometry g) const;
 };
 
 // Adds the symbols of a tensor's sizes, or of an integer, by name.

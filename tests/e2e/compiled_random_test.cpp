@@ -213,6 +213,9 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   // A size of an input that would be negative at sizes that the verifier tries.
   const Program small_inputs = wide_program(4370000458, {.open = true, .writes = true, .layers = true});
   EXPECT_EQ(compare_open_with_gradients(small_inputs).agreement, Agreement::agrees);
+  // A size of what the backward is given that a guard of the forward made a number.
+  const Program known_since = wide_program(4430000348, {.open = true, .writes = true, .layers = true});
+  EXPECT_EQ(compare_open_with_gradients(known_since).agreement, Agreement::agrees);
   // Inputs that share a storage without elements count as apart, and refuse what they would then.
   EXPECT_EQ(open_with_gradients(4330006285), Agreement::refused_backward);
   // Results that share a storage whose size is a number since an out= asked for it.
@@ -363,6 +366,13 @@ INSTANTIATE_TEST_SUITE_P(
             written_program({{-1, -2, -3}}, {{1, 3, 2}, {5, 9, 7}}, {{0, {Step::of("slice.Tensor", {0}, {0, 0, 1})}}, {0, {}}},
                             {without_gradients(Step::of("add.out", {1, 1}), 0), Step::of("neg", {1})}, 2),
             Agreement::refused_aliases, Agreement::refused_storage},
+        WrittenProgram{
+            "an argument that is written, and of which a size is known since, might lie otherwise than its views' places say",
+            written_program({{-1, -2}}, {{4, 1}, {5, 2}}, {{0, {kEvenColumns}}},
+                            {Step::of("as_strided", {0}, {Shape{2}, Shape{1}, 0}), Step::of("add_.Scalar", {0}, {1.5}),
+                             Step::of("add.Tensor", {1, 1})},
+                            2),
+            Agreement::refused_strides, Agreement::refused_gaps},
         WrittenProgram{
             "an out= that fits into the storage around an argument was said not to",
             written_program({{-1}, {-2, -2}}, {{4, 3}, {11, 9}}, {{1, {kFirst}}, {0, {Step::of("slice.Tensor", {0}, {0, 0, 3})}}},

@@ -205,14 +205,16 @@ bool refuses_operand(const Program& p, const std::string& refusal, std::size_t s
         for (const int k : a.tensors)
           operands.emplace_back(pool[static_cast<std::size_t>(k)], recorded_as[static_cast<std::size_t>(k)]);
     execute(s, pool);
-    std::vector<std::string> of_a_call;
-    if (calls_functions) of_a_call = {op("higher_order::" + (s.op == "map" ? "map_impl" : s.op)).node_name};
-    // Some ops return what they are given: the conjugate of real numbers is they.
     for (std::size_t k = recorded_as.size(); k < pool.size(); k++) {
+      // Recorded, a view stays what it was taken as when its base is written.
+      std::vector<std::string> made_as;
+      if (calls_functions) made_as = {op("higher_order::" + (s.op == "map" ? "map_impl" : s.op)).node_name};
+      else if (pool[k].requires_grad()) made_as = {pool[k].grad_fn_name()};
+      // Some ops return what they are given: the conjugate of real numbers is they.
       const auto given = std::find_if(pool.begin(), pool.begin() + static_cast<std::ptrdiff_t>(k),
                                       [&](const Tensor& t) { return t.is_same(pool[k]); });
       const auto place = static_cast<std::size_t>(given - pool.begin());
-      recorded_as.push_back(place < k && !calls_functions ? recorded_as[place] : of_a_call);
+      recorded_as.push_back(place < k && !calls_functions ? recorded_as[place] : made_as);
     }
   }
   return std::ranges::any_of(operands, [&](const Operand& o) { return o.is_named_by(refusal); });
