@@ -4,7 +4,6 @@
 #include "bad_input_fixture.hpp"
 #include "io/zip.hpp"
 #include "io/zip_writer.hpp"
-#include "support/sanitized.hpp"
 
 namespace ingot {
 namespace {
@@ -381,11 +380,7 @@ struct CompileRow {
   const char* name;
   std::string (*error)(const BadInput&, const std::string& output);  // in a folder of the row's own
   Words words;
-  bool links_in_child = false;
 };
-// A link has a thread of its own, and the thread sanitizer lets none begin in a fork of a process
-// that had threads. These compiles race with nothing; other builds see them.
-constexpr bool kLinksInChildren = !kThreadSanitized;
 
 void compile_mlp(const std::string& output, const CompileOptions& options = {},
                  const std::string& file = BadInput::golden("mlp/model.pt2")) {
@@ -437,14 +432,12 @@ const std::vector<CompileRow>& compile_rows() {
          fs::permissions(fs::path(o).parent_path(), fs::perms::owner_all);
          return why;
        },
-       {"x.so", "Permission denied"},
-       true},
+       {"x.so", "Permission denied"}},
       {"no room",
        [](const BadInput& t, const std::string& o) {
          return in_child([&] { limit_files(fs::file_size(t.path("mlp.so")) - 1, SIG_IGN), compile_mlp(o); });
        },
-       {"x.so", "File too large"},
-       true},
+       {"x.so", "File too large"}},
       {"no room for weights",
        [](const BadInput& t, const std::string& o) {
          return in_child(
@@ -516,7 +509,6 @@ TEST_F(BadInput, Compiles) {
   mlp();
   mlp("ext.so", {.weights = Kind::external});
   for (const CompileRow& row : compile_rows()) {
-    if (row.links_in_child && !kLinksInChildren) continue;
     const std::string folder = path("row");
     fs::create_directory(folder);
     expect_words(row.name, row.error(*this, folder + "/x.so"), row.words);
@@ -527,7 +519,6 @@ TEST_F(BadInput, Compiles) {
 
 // What a library and its weights were before a compile that failed, they are afterwards.
 TEST_F(BadInput, AFailedCompileKeepsWhatWasThere) {
-  if (!kLinksInChildren) GTEST_SKIP() << "a link has a thread, which the thread sanitizer lets not begin in a fork";
   const std::string so = mlp("ext.so", {.weights = Kind::external}), library = bytes_of(so),
                     weights = bytes_of(so + ".safetensors");
   const std::string why = in_child([&] {
