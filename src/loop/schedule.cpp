@@ -67,15 +67,18 @@ void add_kernels(Program& p, const std::vector<Computation>& run, const std::vec
   }
 }
 
-// Constants that were laid out for a product, and are there when the next one asks for the same:
-// the steps of a recurrence that was unrolled all multiply by the same weight.
+// What was laid out for a product, and is there when the next one asks for the same: the steps of a
+// recurrence that was unrolled all multiply by the same weight, queries, keys and values are all
+// made of the same rows.
 class Layouts {
  public:
-  explicit Layouts(const Program& p) : is_constant_(p.buffers.size()) {
-    for (int b : p.constants) is_constant_[at(b)] = true;
+  explicit Layouts(const Program& p) : is_settled_(p.buffers.size()) {
+    std::vector<int> writers(p.buffers.size());
     each_step(p.steps, [&](const Step& s) {
-      for (int b : written_by(s)) is_constant_[at(b)] = false;
+      for (int b : written_by(s)) writers[at(b)]++;
     });
+    for (std::size_t b = 0; b < p.buffers.size(); b++)
+      is_settled_[b] = writers[b] <= (p.buffers[b].place == Place::arena ? 1 : 0);
   }
 
   // Takes out of the steps of the product, which are those of `c`, what was laid out before, and
@@ -84,11 +87,11 @@ class Layouts {
   // several has the same constants for all of them.
   void share(const Computation& c, ProductSteps& product) {
     std::erase_if(product.packs, [&](const Computation& pack) {
-      bool is_constant = true;
+      bool is_settled = true;
       visit(pack.value, [&](const Expr& x) {
-        if (x.op() == ExprOp::Load) is_constant = is_constant && is_constant_[at(x->i)];
+        if (x.op() == ExprOp::Load) is_settled = is_settled && at(x->i) < is_settled_.size() && is_settled_[at(x->i)];
       });
-      if (!is_constant) return false;
+      if (!is_settled) return false;
       std::vector<Expr> key = pack.vars;
       key.push_back(pack.value);
       for (const auto* sizes : {&c.vars, &c.folds[0].vars}) key.insert(key.end(), sizes->begin(), sizes->end());
@@ -105,7 +108,9 @@ class Layouts {
       return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), ExprLess());
     }
   };
-  std::vector<bool> is_constant_;  // by buffer: nothing writes it
+  // By buffer: nothing writes it, or one step, which is before all that read it. What is laid out in
+  // the body of a loop is laid out anew each time.
+  std::vector<bool> is_settled_;
   std::map<std::vector<Expr>, int, Less> made_;
 };
 
