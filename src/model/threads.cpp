@@ -24,24 +24,48 @@ ingot_thread_pool pool_over(ThreadPool& threads) {
   };
 }
 
-// A kernel's tasks, and the next item of them.
+// Items that one part begins with: the next of them, and where they end.
+struct alignas(64) Stretch {
+  int64_t first, end;  // `first` by all parts, whence next()
+  std::atomic_ref<int64_t> next() { return std::atomic_ref(first); }
+};
+
+// A kernel's tasks. Each part has items of its own, one after the other: neighbours look at the
+// same columns of a product, say, which should come from memory to one processor, not to all of them
+// at the same time. Who is done with its own helps the parts after it.
 struct Region {
   ingot_kernel* kernel;
   void* const* buffers;
   const int64_t* symbols;
   char* scratch;  // of the parts, one after the other
   uint64_t scratch_bytes;
-  int64_t tasks, grain, items;
-  std::atomic<int64_t> next{0};
+  int64_t tasks, grain;
+  int32_t parts;
+  Stretch stretches[kMostThreads];
+
+  void share(int64_t items) {
+    for (int64_t k = 0, begin = 0; k < parts; k++) {
+      stretches[k].first = begin;
+      begin += items / parts + (k < items % parts);
+      stretches[k].end = begin;
+    }
+  }
 };
 
 void take_items(void* work, int32_t part) {
   Region& region = *static_cast<Region*>(work);
   char* scratch = region.scratch + static_cast<uint64_t>(part) * region.scratch_bytes;
-  for (int64_t item; (item = region.next.fetch_add(1, std::memory_order_relaxed)) < region.items;) {
-    const int64_t begin = item * region.grain;
-    const int64_t end = region.tasks - begin < region.grain ? region.tasks : begin + region.grain;
-    region.kernel(region.buffers, region.symbols, scratch, begin, end);
+  for (int32_t k = 0; k < region.parts; k++) {
+    const int32_t other = part + k;
+    Stretch& stretch = region.stretches[other < region.parts ? other : other - region.parts];
+    // The look saves others the place that an exchange takes from them.
+    while (stretch.next().load(std::memory_order_relaxed) < stretch.end) {
+      const int64_t item = stretch.next().fetch_add(1, std::memory_order_relaxed);
+      if (item >= stretch.end) break;
+      const int64_t begin = item * region.grain;
+      const int64_t end = region.tasks - begin < region.grain ? region.tasks : begin + region.grain;
+      region.kernel(region.buffers, region.symbols, scratch, begin, end);
+    }
   }
 }
 
@@ -91,7 +115,16 @@ bool ThreadsOfRun::run(ingot_kernel* kernel, void* const* buffers, const int64_t
   }
   if (!has_begun_ && pool_.begin) pool_.begin(pool_.context);
   has_begun_ = true;
-  Region region{kernel, buffers, symbols, memory, scratch_bytes, tasks, grain, items};
+  Region region;  // most of the stretches stay as they are
+  region.kernel = kernel;
+  region.buffers = buffers;
+  region.symbols = symbols;
+  region.scratch = memory;
+  region.scratch_bytes = scratch_bytes;
+  region.tasks = tasks;
+  region.grain = grain;
+  region.parts = parts;
+  region.share(items);
   pool_.parallel_for(pool_.context, take_items, &region, parts);
   return true;
 }
