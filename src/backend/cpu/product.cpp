@@ -277,6 +277,8 @@ class ProductBuilder {
       if (fits(n) && all->i % n == 0) return n;
     for (int64_t n = most; n > 0; n--)
       if (fits(n)) return n;
+    for (int64_t n = most + 1; n < all->i; n++)  // larger ones are better than one task for all columns
+      if (fits(n)) return n;
     return 0;
   }
   void columns_packed(std::vector<Expr>& columns_here, Expr& sum_column) {
