@@ -108,8 +108,8 @@ class Layouts {
       return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), ExprLess());
     }
   };
-  // By buffer: nothing writes it, or one step, which is before all that read it. What is laid out in
-  // the body of a loop is laid out anew each time.
+  // By buffer: nothing writes it, or one step, which is before all that read it. What is laid out
+  // in the body of a loop is laid out anew each time.
   std::vector<bool> is_settled_;
   std::map<std::vector<Expr>, int, Less> made_;
 };

@@ -31,8 +31,8 @@ struct alignas(64) Stretch {
 };
 
 // A kernel's tasks. Each part has items of its own, one after the other: neighbours look at the
-// same columns of a product, say, which should come from memory to one processor, not to all of them
-// at the same time. Who is done with its own helps the parts after it.
+// same columns of a product, say, which should come from memory to one processor, not to all of
+// them at the same time. Who is done with its own helps the parts after it.
 struct Region {
   ingot_kernel* kernel;
   void* const* buffers;

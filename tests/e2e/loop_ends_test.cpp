@@ -49,6 +49,25 @@ TEST(LoopEnds, FoldsOfEveryLengthEqualEager) {
   }
 }
 
+// Blocks that go through registers, of which the last ends with the matrix, and what is not a whole
+// one.
+TEST(LoopEnds, TurnedBlocksEqualEager) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor turned = in[0].transpose(0, 1);
+    return TensorList{turned.contiguous(), aten<"constant_pad_nd">(turned * 2 + 1, Shape{0, 3}, 0)};
+  };
+  for (const int64_t wide : {4, 5, 7, 8, 12, 16, 17, 32, 33, 61, 64, 65})
+    for (const int64_t high : {3, 4, 7, 8, 9, 16, 17, 31, 50}) {
+      SCOPED_TRACE(text(wide, " by ", high));
+      std::vector<DType> dtypes{float32};
+      if (wide == 12 || wide == 33) dtypes = {float32, float64, bfloat16, int64, uint8, DType::b8, DType::c64};
+      for (const DType dtype : dtypes) {
+        const TensorList in{(arange(0, wide * high).view({wide, high}) * 3).to(dtype)};
+        expect_close(f(in), aot_run("cpu", f, in));
+      }
+    }
+}
+
 TEST(LoopEnds, ProductsOfEveryNumberOfStepsEqualEager) {
   std::vector<int64_t> all = lengths();
   all.insert(all.end(), {128, 130, 257, 4099});

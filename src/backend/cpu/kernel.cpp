@@ -11,6 +11,7 @@
 #include "backend/cpu/kernel_decisions.hpp"
 #include "backend/cpu/loops.hpp"
 #include "backend/cpu/product_code.hpp"
+#include "backend/cpu/transpose.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/index.hpp"
@@ -41,7 +42,7 @@ class KernelEmitter {
   llvm::Function* run() {
     const std::vector<int> buffers = arguments_of(program_, kernel_);
     begin_function(buffers);
-    emit_tasks(tasks_of(program_, kernel_, target_));
+    emit_tasks(tasks_of(program_, kernel_, example_, target_));
     return emit_entry(buffers);
   }
 
@@ -205,7 +206,8 @@ class KernelEmitter {
   Expr outer_extent(std::size_t k) const { return kernel_.outer[k].arg(0); }
 
   void emit_tasks(const Tasks& tasks) {
-    const std::size_t whole = kernel_.outer.size() - (kernel_.across ? 1 : 0);
+    const std::optional<Turn> turn = turn_of(example_, lanes_);
+    const std::size_t whole = kernel_.outer.size() - (turn ? 2 : kernel_.across ? 1 : 0);
     const std::vector<Expr>& digits = tasks.digits;
     const int64_t chunk = tasks.chunk;
     loops_.counted({function_->getArg(2), function_->getArg(3)}, 1, [&](Value task) {
@@ -222,6 +224,7 @@ class KernelEmitter {
       }
       for (std::size_t k = 0; k < whole; k++) expressions_.bind(kernel_.outer[k], values[k]);
       if (!kernel_.across) return emit_rows();
+      if (turn) return emit_turned(*turn, values[whole]);
       Value lo = b_.CreateNSWMul(values[whole], b_.getInt64(static_cast<uint64_t>(chunk)));
       Value past = b_.CreateNSWAdd(lo, b_.getInt64(static_cast<uint64_t>(chunk)));
       Value extent = expressions_.emit(outer_extent(whole));
@@ -232,6 +235,63 @@ class KernelEmitter {
                   [&](const Copies& c) { emit_across(c); });
     });
     b_.CreateRetVoid();
+  }
+
+  // As many values of the last but one outer variable as there are lanes, and all of the last. The
+  // last block ends where the variable does, and does some again.
+  void emit_turned(const Turn& turn, Value block) {
+    const Expr &along = kernel_.outer[kernel_.outer.size() - 2], &last = kernel_.outer.back();
+    Value first = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWMul(block, loops_.number(lanes_)),
+                                           b_.CreateNSWSub(expressions_.emit(along.arg(0)), loops_.number(lanes_)));
+    const Store& s = kernel_.nests[0].stores[0];
+    const auto turn_all = [&](const Expr& value) {
+      const int64_t in_vectors = turn.neighbours / lanes_ * lanes_, rest = turn.neighbours - in_vectors;
+      const auto vectors = [&](Value from, int64_t count) {
+        turn_vectors({s.out, s.offset, value}, along, first, last, from, count);
+      };
+      loops_.counted({loops_.number(0), loops_.number(in_vectors)}, lanes_, [&](Value from) { vectors(from, lanes_); });
+      if (rest == 0) return;
+      const int64_t count = in_vectors > 0 ? lanes_ : rest;
+      expressions_.in_scope([&] { vectors(loops_.number(turn.neighbours - count), count); });
+    };
+    // What ends within a block: others have no need to ask.
+    const Expr& value = s.value;
+    if (value.op() != ExprOp::Select || value.arg(0).op() != ExprOp::Lt || depends(value.arg(0), along) ||
+        depends(value.arg(0).arg(1), last))
+      return turn_all(value);
+    const std::optional<Expr> step = stride(value.arg(0).arg(0), last);
+    if (!step || !step->is_const() || (*step)->i < 0) return turn_all(value);
+    Value is_whole = nullptr;
+    expressions_.in_scope([&] {
+      expressions_.bind(last, loops_.number(turn.neighbours - 1));
+      is_whole = expressions_.emit(value.arg(0));
+    });
+    const auto block_of = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, function_); };
+    llvm::BasicBlock *whole = block_of("whole"), *part = block_of("part"), *done = block_of("done");
+    b_.CreateCondBr(is_whole, whole, part);
+    for (const auto& [at, stored] : {std::pair{whole, value.arg(1)}, std::pair{part, value}}) {
+      b_.SetInsertPoint(at);
+      expressions_.in_scope([&] { turn_all(stored); });
+      b_.CreateBr(done);
+    }
+    b_.SetInsertPoint(done);
+  }
+  void turn_vectors(const Store& s, const Expr& along, Value first, const Expr& last, Value from, int64_t count) {
+    std::vector<Value> rows;
+    for (int64_t k = 0; k < count; k++)
+      expressions_.in_vector(along, first, lanes_, [&] {
+        expressions_.bind(last, b_.CreateNSWAdd(from, loops_.number(k)));
+        rows.push_back(expressions_.broadcast(stored_value(s.value)));
+      });
+    rows = transposed(b_, std::move(rows));
+    expressions_.bind(along, first);
+    expressions_.bind(last, from);
+    llvm::Type* type = memory_type(context_, s.value.dtype());
+    Value at_first = element(type, pointers_[at(s.out)], expressions_.emit(s.offset)),
+          step = expressions_.emit(*stride(s.offset, along));
+    for (std::size_t k = 0; k < rows.size(); k++)
+      b_.CreateAlignedStore(rows[k], element(type, at_first, b_.CreateNSWMul(step, loops_.number(static_cast<int64_t>(k)))),
+                            llvm::Align(static_cast<uint64_t>(size_of(s.value.dtype()))));
   }
 
   // All nests for a few vectors of the last outer variable.

@@ -19,7 +19,8 @@ struct Tasks {
   int64_t chunk = 1;         // of the vectorised outer variable in one task, where there is one
   Expr count, grain;         // how many tasks there are, and how many make a piece of work worth handing to a thread
 };
-Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
+// `example`: the kernel, or one of those that it stands for (KernelCode).
+Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const loop::Kernel& example, const Target& target);
 
 // The buffers whose addresses a kernel's function is given, in order.
 std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& kernel);

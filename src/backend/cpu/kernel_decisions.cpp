@@ -16,6 +16,8 @@ namespace {
 
 // Issue slots of independent work in one iteration that leave a processor nothing to wait for.
 constexpr int kBusy = 96;
+// More values of the last variable are rather cut into tasks; of fewer there is no block.
+constexpr int64_t kFewestTurned = 4, kMostTurned = 64;
 
 }  // namespace
 
@@ -52,6 +54,28 @@ std::vector<int64_t> multiples_of(const loop::Kernel& kernel) {
   return all;
 }
 
+std::optional<Turn> turn_of(const loop::Kernel& kernel, int lanes) {
+  if (!kernel.across || kernel.outer.size() < 2 || kernel.nests.size() != 1) return std::nullopt;
+  const Nest& n = kernel.nests[0];
+  if (!n.vars.empty() || !n.folds.empty() || n.stores.size() != 1) return std::nullopt;
+  const Expr &along = kernel.outer[kernel.outer.size() - 2], &last = kernel.outer.back(), &store = n.stores[0].offset;
+  if (!along.arg(0).is_const() || along.arg(0)->i < lanes || !last.arg(0).is_const() || last.arg(0)->i < kFewestTurned ||
+      last.arg(0)->i > kMostTurned)
+    return std::nullopt;
+  const auto is_one = [](const std::optional<Expr>& step) { return step && step->is_const(1); };
+  if (!is_one(stride(store, last)) || !stride(store, along)) return std::nullopt;
+  bool turns = false, fits = true;
+  visit(n.stores[0].value, [&](const Expr& x) {
+    if (x.op() != ExprOp::Load) return;
+    fits = fits && x->i != n.stores[0].out;  // some values are stored twice
+    if (!depends(x.arg(0), last)) return;
+    const bool is_turned = is_one(stride(x.arg(0), along)) && !is_one(stride(x.arg(0), last));
+    turns = turns || is_turned;
+    fits = fits && is_turned;
+  });
+  return turns && fits ? std::optional(Turn{last.arg(0)->i}) : std::nullopt;
+}
+
 std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
   std::vector<int64_t> all;
   const auto add = [&](const std::optional<Blocks>& b) {
@@ -67,6 +91,8 @@ std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kern
   }
   const int step = kernel.across ? 1 : copies_of(target) * lanes_of(program, kernel, target);
   for (const Nest& n : kernel.nests) add(blocks_for(n, step));
+  const std::optional<Turn> turn = turn_of(kernel, lanes_of(program, kernel, target));
+  all.push_back(turn ? turn->neighbours : 0);
   return all;
 }
 

@@ -29,6 +29,15 @@ int copies_of(const loop::Kernel& kernel, const Target& target);
 // known.
 std::vector<int64_t> multiples_of(const loop::Kernel& kernel);
 
+// Of a kernel across that reads what lies side by side along the last but one of its outer
+// variables, and writes what does along the last: a copy that turns a matrix, rows that are laid
+// out for a product. Blocks of as many values of the one as there are lanes, and of all of the
+// other, go through registers.
+struct Turn {
+  int64_t neighbours;  // values of the last variable
+};
+std::optional<Turn> turn_of(const loop::Kernel& kernel, int lanes);
+
 // How sums are cut into blocks and loops written out: what code does with numbers depends on this,
 // so that kernels whose decisions differ have no code in common.
 std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);

@@ -116,7 +116,7 @@ KernelSet::KernelSet(const std::vector<const loop::Program*>& runs, const std::v
 
   for (const Distinct::Member& m : distinct.members) {
     const loop::LoneKernel& lone = distinct.kernels[m.number];
-    const Tasks tasks = tasks_of(lone.program, lone.kernel, target);
+    const Tasks tasks = tasks_of(lone.program, lone.kernel, lone.kernel, target);
     KernelUse& use = uses_[m.kernel];
     use = {symbols[m.number], {}, numbers[m.number], "ingot_rt_parallel", {tasks.count, tasks.grain, lone.kernel.scratch_bytes}};
     for (const int b : arguments_of(lone.program, lone.kernel)) use.places.push_back({m.buffers[at(b)], m.from[at(b)]});

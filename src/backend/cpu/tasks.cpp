@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/kernel_decisions.hpp"
 #include "base/dtype.hpp"
 #include "base/index.hpp"
 
@@ -15,8 +16,10 @@ using loop::Store;
 // Elements of the vectorised outer variable in one task: long enough to amortise the call, short
 // enough to share.
 constexpr int64_t kPointwiseChunk = 2048, kNestedChunk = 64;
-// Issue slots that are worth handing to another thread, about 20 microseconds.
-constexpr int64_t kWorthwhile = 50000;
+// Issue slots that are worth handing to another thread, about five microseconds.
+constexpr int64_t kWorthwhile = 12500;
+// Those that pass while a line of memory, which another processor may have, is waited for.
+constexpr int64_t kSlotsOfALine = 16;
 constexpr int64_t kGuessedExtent = 64;
 
 int64_t guess(const Expr& extent) { return extent.is_const() ? extent->i : kGuessedExtent; }
@@ -41,13 +44,16 @@ int lanes_of(const loop::Program& program, const loop::Kernel& kernel, const Tar
   return vector_bits(target) / (only_wide_types(program, kernel) ? 64 : 32);
 }
 
-Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
+Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const loop::Kernel& example, const Target& target) {
   Tasks tasks;
   const int lanes = lanes_of(program, kernel, target);
   const auto extent = [&](std::size_t k) { return kernel.outer[k].arg(0); };
-  const std::size_t whole = kernel.outer.size() - (kernel.across ? 1 : 0);
+  const std::optional<Turn> turn = turn_of(example, lanes);
+  const std::size_t whole = kernel.outer.size() - (turn ? 2 : kernel.across ? 1 : 0);
   for (std::size_t k = 0; k < whole; k++) tasks.digits.push_back(extent(k));
-  if (kernel.across) {
+  if (turn) {
+    tasks.digits.push_back(floor_div(extent(whole) + (lanes - 1), lanes));
+  } else if (kernel.across) {
     const bool nested = std::any_of(kernel.nests.begin(), kernel.nests.end(), [](const Nest& n) { return !n.vars.empty(); });
     tasks.chunk = nested ? kNestedChunk : kPointwiseChunk;
     tasks.digits.push_back(floor_div(extent(whole) + (tasks.chunk - 1), tasks.chunk));
@@ -60,7 +66,8 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
       for (const Expr& v : *vars) terms *= guess(v.arg(0));
     slots += terms;
   }
-  if (kernel.across) slots = slots * std::min(tasks.chunk, guess(extent(whole))) / lanes;
+  if (turn) slots = (slots + kSlotsOfALine) * turn->neighbours;
+  else if (kernel.across) slots = slots * std::min(tasks.chunk, guess(extent(whole))) / lanes;
   else slots /= lanes;
   tasks.count = 1;
   for (const Expr& d : tasks.digits) tasks.count = tasks.count * d;
