@@ -9,8 +9,6 @@
 namespace ingot {
 namespace {
 
-static_assert(std::atomic<uint64_t>::is_always_lock_free);
-
 void pause_a_little() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -25,12 +23,34 @@ int64_t nanoseconds() {
   return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
 }
 
-// How long a thread looks for the next region. Longer burns the caller's core where another process
-// has the other one.
-constexpr int64_t kSpinNanoseconds = 20000;
+// How long a thread looks for the next region. Between two kernels of a run there is often one that
+// a single thread does in some ten microseconds. To wake a thread takes longer than that, most of
+// all where processors are virtual: one that sleeps is given to somebody else.
+constexpr int64_t kLookNanoseconds = 300000;
+// How long a caller looks for the end of the parts that others are in.
+constexpr int64_t kWaitNanoseconds = 100000;
+// Who is away between two looks at the clock for longer than this had to give the core away: others
+// want it, and the thread may even keep its own caller from one.
+constexpr int64_t kLongestAway = 200000;
 
-constexpr uint32_t epoch_of(uint64_t ticket) { return static_cast<uint32_t>(ticket >> 32); }
-constexpr uint32_t part_of(uint64_t ticket) { return static_cast<uint32_t>(ticket); }
+enum class Look { found, in_vain, was_away };
+
+template <class Found>
+Look look_for(Found found, int64_t nanoseconds_at_most) {
+  int64_t last = nanoseconds();
+  for (const int64_t end = last + nanoseconds_at_most;;) {
+    for (int i = 0; i < 16; i++) {
+      if (found()) return Look::found;
+      pause_a_little();
+    }
+    const int64_t now = nanoseconds();
+    if (now - last > kLongestAway) return Look::was_away;
+    if (now >= end) return Look::in_vain;
+    last = now;
+  }
+}
+
+constexpr uint32_t kCallerSleeps = uint32_t{1} << 31;
 
 }  // namespace
 
@@ -59,31 +79,22 @@ void ThreadPool::run(void (*part)(void* work, int32_t k), void* work, int32_t co
   const int helpers = count - 1;
   start_threads(helpers);
 
-  // The region before the last one had this place. All its parts are done, so nobody reads more of
-  // it than `count`.
-  const uint32_t epoch = epoch_of(lane->ticket.load(std::memory_order_relaxed)) + 1;
-  const auto parts = static_cast<uint32_t>(count);
-  Region& region = lane->regions[epoch & 1];
-  region.part = part;
-  region.work = work;
-  region.count.store(parts, std::memory_order_relaxed);
-  region.done.store(0, std::memory_order_relaxed);
-  region.caller_sleeps.store(0, std::memory_order_relaxed);
-  lane->ticket.store(uint64_t{epoch} << 32, std::memory_order_release);
+  lane->part = part;
+  lane->work = work;
+  lane->count = count;
+  const int parts = count < kMostThreads ? count : kMostThreads;
+  lane->left.store(static_cast<uint32_t>(parts), std::memory_order_relaxed);
+  lane->open_parts(parts);
   // A thread first counts itself as asleep and then looks at the epoch; here it is the other way
   // round: one sees the other.
   epoch_.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) futex_wake(epoch_, helpers);
 
-  take_parts(*lane);
-  for (int looks = 0; region.done.load(std::memory_order_acquire) != parts; looks++) {
-    if (looks < 200) {
-      pause_a_little();
-      continue;
-    }
-    region.caller_sleeps.store(1, std::memory_order_seq_cst);
-    const uint32_t done = region.done.load(std::memory_order_seq_cst);
-    if (done != parts) futex_wait(region.done, done);
+  take_parts(*lane, 0);
+  const auto is_done = [&] { return lane->left.load(std::memory_order_acquire) == 0; };
+  if (!is_done() && look_for(is_done, kWaitNanoseconds) != Look::found &&
+      lane->left.fetch_or(kCallerSleeps, std::memory_order_acq_rel) != 0) {
+    for (uint32_t left; (left = lane->left.load(std::memory_order_acquire)) != kCallerSleeps;) futex_wait(lane->left, left);
   }
   wanted_.fetch_sub(helpers, std::memory_order_relaxed);
   lane->is_taken.store(0, std::memory_order_release);
@@ -101,33 +112,47 @@ ThreadPool::Lane* ThreadPool::take_lane() {
   return nullptr;
 }
 
-// Takes parts of the region that the ticket names until there are none. Was there one?
-bool ThreadPool::take_parts(Lane& lane) {
-  bool took_some = false;
-  uint64_t ticket = lane.ticket.load(std::memory_order_acquire);
-  for (;;) {
-    Region& region = lane.regions[epoch_of(ticket) & 1];
-    // If the region changes between this look and the exchange, the ticket has changed too and the
-    // exchange fails.
-    const uint32_t count = region.count.load(std::memory_order_relaxed);
-    if (part_of(ticket) >= count) return took_some;
-    if (!lane.ticket.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+void ThreadPool::Lane::close() {
+  for (std::atomic<uint64_t>& word : closed) word.store(~uint64_t{0}, std::memory_order_relaxed);
+}
 
-    took_some = true;
-    region.part(region.work, static_cast<int32_t>(part_of(ticket)));
-    if (region.done.fetch_add(1, std::memory_order_seq_cst) + 1 == count &&
-        region.caller_sleeps.load(std::memory_order_seq_cst)) {
-      futex_wake(region.done, 1);
-    }
-    ticket = lane.ticket.load(std::memory_order_acquire);
+void ThreadPool::Lane::open_parts(int count) {
+  for (std::atomic<uint64_t>& word : closed) {
+    if (count <= 0) return;
+    word.store(count < 64 ? ~uint64_t{0} << count : 0, std::memory_order_release);
+    count -= 64;
   }
 }
 
+int ThreadPool::Lane::take(int own) {
+  for (int k = 0; k < kWords; k++) {
+    const int word = (own / 64 + k) % kWords;
+    for (uint64_t seen = closed[word].load(std::memory_order_relaxed); ~seen;) {
+      const bool own_is_open = k == 0 && !(seen >> own % 64 & 1);
+      const int bit = own_is_open ? own % 64 : __builtin_ctzll(~seen);
+      seen = closed[word].fetch_or(uint64_t{1} << bit, std::memory_order_acquire);
+      if (!(seen >> bit & 1)) return 64 * word + bit;
+    }
+  }
+  return -1;
+}
+
+// Until there are none. Was there one?
+bool ThreadPool::take_parts(Lane& lane, int own) {
+  bool took_some = false;
+  for (int taken; (taken = lane.take(own)) >= 0; took_some = true) {
+    // As long as the part has not ended, this is its region.
+    for (int k = taken; k < lane.count; k += kMostThreads) lane.part(lane.work, k);
+    if (lane.left.fetch_sub(1, std::memory_order_acq_rel) == (kCallerSleeps | 1)) futex_wake(lane.left, 1);
+  }
+  return took_some;
+}
+
 // Threads begin at different lanes, so that each caller finds some.
-bool ThreadPool::take_parts_of_all(int first) {
+bool ThreadPool::take_parts_of_all(int own) {
   bool took_some = false;
   const int lanes = lane_count_.load(std::memory_order_acquire);
-  for (int k = 0; k < lanes; k++) took_some |= take_parts(lanes_[(first + k) % lanes]);
+  for (int k = 0; k < lanes; k++) took_some |= take_parts(lanes_[(own + k) % lanes], own);
   return took_some;
 }
 
@@ -135,39 +160,36 @@ void* ThreadPool::work(void* argument) {
   const Worker& self = *static_cast<Worker*>(argument);
   ThreadPool& pool = *self.pool;
   uint32_t seen = pool.epoch_.load(std::memory_order_acquire) - 1;  // there may be a region already
-  bool had_work = false;
-  // Looking for the next region pays where one soon comes. Where it does not, as on a machine that
-  // is busy with other things (there the thread may even keep the caller from its core), it becomes
-  // rare: a look in vain costs as much trust as eight sleeps regain.
-  constexpr int kMostTrust = 16, kCostOfAVainLook = 8;
+  // Looking for the next region pays where one soon comes and has a part left. Where that is not
+  // so, it becomes rare: what was done in vain costs trust, and sleeping regains it.
+  constexpr int kMostTrust = 64, kEnoughTrust = 32, kCostOfAVainLook = 32, kCostOfNoPart = 1, kGain = 4;
   int trust = kMostTrust;
+  const auto gain = [&](int more) {
+    trust += more;
+    if (trust > kMostTrust) trust = kMostTrust;
+    if (trust < 0) trust = 0;
+  };
   while (!pool.stop_.load(std::memory_order_acquire)) {
     const uint32_t epoch = pool.epoch_.load(std::memory_order_acquire);
     if (epoch != seen) {
-      had_work = pool.take_parts_of_all(self.index);
+      gain(pool.take_parts_of_all(self.index + 1) ? kGain : -kCostOfNoPart);
       seen = epoch;
       continue;
     }
-    auto more_is_expected = [&] { return pool.expecting_.load(std::memory_order_relaxed) > 0; };
-    const bool looks = had_work && trust >= kCostOfAVainLook && more_is_expected();
-    const bool found = looks && pool.look_for_epoch_after(seen);
-    if (looks && !found && more_is_expected()) trust -= kCostOfAVainLook;
-    else if (trust < kMostTrust) trust++;
-    if (!found) pool.sleep_until_epoch_after(seen);
+    if (trust >= kEnoughTrust && pool.expects_more()) {
+      const Look look =
+          look_for([&] { return pool.epoch_.load(std::memory_order_acquire) != seen || !pool.expects_more(); }, kLookNanoseconds);
+      if (look == Look::found) {
+        if (pool.expects_more()) continue;
+      } else {
+        gain(look == Look::was_away ? -kMostTrust : -kCostOfAVainLook);
+      }
+    } else {
+      gain(kGain);
+    }
+    pool.sleep_until_epoch_after(seen);
   }
   return nullptr;
-}
-
-// For as long as more is expected, and not for long. Has there come one?
-bool ThreadPool::look_for_epoch_after(uint32_t epoch) const {
-  const int64_t end = nanoseconds() + kSpinNanoseconds;
-  do {
-    for (int i = 0; i < 16; i++) {
-      if (epoch_.load(std::memory_order_acquire) != epoch) return true;
-      pause_a_little();
-    }
-  } while (expecting_.load(std::memory_order_relaxed) > 0 && nanoseconds() < end);
-  return false;
 }
 
 void ThreadPool::sleep_until_epoch_after(uint32_t epoch) {
@@ -232,9 +254,7 @@ void ThreadPool::notice_fork() {
 // those have no parts any more, so that nobody takes one.
 void ThreadPool::forget_parent() {
   for (Lane& lane : lanes_) {
-    const uint32_t epoch = epoch_of(lane.ticket.load(std::memory_order_relaxed)) + 1;
-    lane.regions[epoch & 1].count.store(0, std::memory_order_relaxed);
-    lane.ticket.store(uint64_t{epoch} << 32, std::memory_order_relaxed);
+    lane.close();
     lane.is_taken.store(0, std::memory_order_relaxed);
   }
   started_.store(0, std::memory_order_relaxed);

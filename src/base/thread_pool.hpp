@@ -2,11 +2,16 @@
 // runs in it (base/process_pool.hpp), a model library one for a process that gives it none: so
 // nothing here throws or needs a C++ library.
 //
-// A caller's region is a number of parts. Whoever is awake takes the next one; a thread belongs to
-// a region only once it has taken a part, and the caller takes what nobody else did: it never waits
-// for a thread that has not woken. Idle threads sleep. Between `begin` and `end` a thread that had
-// work looks for more for a few microseconds first. Several regions are under way at the same time,
-// each in a lane of its own.
+// A caller's region is a number of parts. A thread belongs to a region only once it has taken one,
+// and the caller takes what nobody else did: it never waits for a thread that has not woken. Each
+// thread looks for the same part first every time, whose data may still be near it. Idle threads
+// sleep. Between `begin` and `end` a thread looks for more for some hundred microseconds first,
+// unless that was in vain before. Several regions are under way at the same time, each in a lane of
+// its own.
+//
+// With sixteen threads what a region costs is how often a line of memory goes from one processor to
+// another: to take a part is one exchange that cannot fail for another part's sake, to end one is
+// another.
 #pragma once
 #include <pthread.h>
 #include <stdint.h>
@@ -44,18 +49,23 @@ class ThreadPool {
   void end_for_good();
 
  private:
-  // Written by its caller before the ticket names it, read by whoever holds a part of it.
-  struct Region {
-    void (*part)(void* work, int32_t k);
-    void* work;
-    std::atomic<uint32_t> count;  // read also by those who come too late
-    std::atomic<uint32_t> done;
-    std::atomic<uint32_t> caller_sleeps;
-  };
+  static constexpr int kWords = kMostThreads / 64;
   struct Lane {
     alignas(64) std::atomic<uint32_t> is_taken{0};
-    Region regions[2] = {};  // the one under way, and the one before it
-    alignas(64) std::atomic<uint64_t> ticket{0};  // epoch of the region in the upper half, next part in the lower one
+    // The region: written by its caller before it opens parts, read by whoever holds one.
+    void (*part)(void* work, int32_t k);
+    void* work;
+    int32_t count;
+    // A bit for each part that nobody can take, because somebody has or there is none. Parts from
+    // kMostThreads on belong to whoever has the one so many before.
+    alignas(64) std::atomic<uint64_t> closed[kWords];
+    // Parts that have not ended, and in the highest bit whether the caller sleeps until they have.
+    alignas(64) std::atomic<uint32_t> left{0};
+
+    Lane() { close(); }
+    void close();
+    int take(int own);  // a part, `own` where that is open; negative: none is
+    void open_parts(int count);
   };
   struct Worker {
     ThreadPool* pool;
@@ -66,21 +76,22 @@ class ThreadPool {
 
   static void* work(void* worker);
   Lane* take_lane();
-  bool take_parts(Lane& lane);
-  bool take_parts_of_all(int first);
+  static bool take_parts(Lane& lane, int own);
+  bool take_parts_of_all(int own);
   void start_threads(int wanted);
   void notice_fork();
   void forget_parent();
-  bool look_for_epoch_after(uint32_t epoch) const;
+  bool expects_more() const { return expecting_.load(std::memory_order_relaxed) > 0; }
   void sleep_until_epoch_after(uint32_t epoch);
 
   Lane lanes_[kLanes];
-  std::atomic<int> lane_count_{0};  // those that were ever taken
-  alignas(64) std::atomic<uint32_t> epoch_{0};  // of all lanes: what threads sleep on
-  std::atomic<int> sleepers_{0};
+  // What threads look at, and sleep on.
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // of all lanes
   std::atomic<int> expecting_{0};
-  std::atomic<int> wanted_{0};  // threads, by the regions under way together
+  std::atomic<int> lane_count_{0};  // those that were ever taken
   std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<int> sleepers_{0};
+  alignas(64) std::atomic<int> wanted_{0};  // threads, by the regions under way together
   std::atomic<int> started_{0};
 
   pthread_mutex_t starting_ = PTHREAD_MUTEX_INITIALIZER;  // guards what follows
