@@ -34,6 +34,8 @@ struct alignas(64) Stretch {
 // same columns of a product, say, which should come from memory to one processor, not to all of
 // them at the same time. Who is done with its own helps the parts after it.
 struct Region {
+  static constexpr int kWords = kMostThreads / 64;
+
   ingot_kernel* kernel;
   void* const* buffers;
   const int64_t* symbols;
@@ -41,23 +43,46 @@ struct Region {
   uint64_t scratch_bytes;
   int64_t tasks, grain;
   int32_t parts;
+  // A bit for each stretch that has no items left: so that who looks for some reads one line of
+  // memory, rather than one for each stretch, which others have.
+  alignas(64) uint64_t empty[kWords];
   Stretch stretches[kMostThreads];
 
   void share(int64_t items) {
+    for (int word = 0; word < kWords; word++) {
+      const int32_t bits = parts - 64 * word;
+      empty[word] = bits >= 64 ? 0 : bits > 0 ? ~uint64_t{0} << bits : ~uint64_t{0};
+    }
     for (int64_t k = 0, begin = 0; k < parts; k++) {
       stretches[k].first = begin;
       begin += items / parts + (k < items % parts);
       stretches[k].end = begin;
     }
   }
+
+  void mark_empty(int32_t stretch) {
+    const std::atomic_ref word(empty[stretch / 64]);
+    const uint64_t bit = uint64_t{1} << stretch % 64;
+    if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_relaxed);
+  }
+
+  // The first one after `part` that has items, as far as is known; negative: none has.
+  int32_t stretch_after(int32_t part) {
+    for (int k = 0; k <= kWords; k++) {
+      const int word = (part / 64 + k) % kWords;
+      uint64_t open = ~std::atomic_ref(empty[word]).load(std::memory_order_relaxed);
+      if (k == 0) open &= ~uint64_t{1} << part % 64;  // those before it come last
+      if (open) return 64 * word + __builtin_ctzll(open);
+    }
+    return -1;
+  }
 };
 
 void take_items(void* work, int32_t part) {
   Region& region = *static_cast<Region*>(work);
   char* scratch = region.scratch + static_cast<uint64_t>(part) * region.scratch_bytes;
-  for (int32_t k = 0; k < region.parts; k++) {
-    const int32_t other = part + k;
-    Stretch& stretch = region.stretches[other < region.parts ? other : other - region.parts];
+  for (int32_t k = part; k >= 0; k = region.stretch_after(part)) {
+    Stretch& stretch = region.stretches[k];
     // The look saves others the place that an exchange takes from them.
     while (stretch.next().load(std::memory_order_relaxed) < stretch.end) {
       const int64_t item = stretch.next().fetch_add(1, std::memory_order_relaxed);
@@ -66,6 +91,7 @@ void take_items(void* work, int32_t part) {
       const int64_t end = region.tasks - begin < region.grain ? region.tasks : begin + region.grain;
       region.kernel(region.buffers, region.symbols, scratch, begin, end);
     }
+    region.mark_empty(k);
   }
 }
 
