@@ -1,6 +1,7 @@
 // The loops of one kernel.
 #include <algorithm>
 
+#include "loop/branches.hpp"
 #include "loop/schedule.hpp"
 
 namespace ingot::loop {
@@ -31,12 +32,6 @@ std::vector<Expr> offsets(const Nest& n) {
   for (const Fold& x : n.folds) loads(x.body);
   for (const Store& s : n.stores) loads(s.value), all.push_back(s.offset);
   return all;
-}
-
-bool divides(const Expr& e, const Expr& v) {
-  bool found = false;
-  visit(e, [&](const Expr& x) { found = found || ((x.op() == ExprOp::FloorDiv || x.op() == ExprOp::Mod) && depends(x, v)); });
-  return found;
 }
 
 int64_t fresh_id(const Kernel& k) {
@@ -94,6 +89,38 @@ void drop_unit_loops(Kernel& k) {
   for (Nest& n : k.nests) drop(n.vars);
 }
 
+// The smallest number by which the kernel divides the variable alone, which it then is an outer and
+// an inner one of: [12, 64] seen as 768. None where few would be neighbours.
+std::optional<int64_t> smallest_part(const std::vector<Nest*>& nests, const Expr& v, int64_t fewest_neighbours) {
+  std::optional<int64_t> smallest;
+  auto see = [&](const Expr& x) {
+    if ((x.op() != ExprOp::FloorDiv && x.op() != ExprOp::Mod) || !same(x.arg(0), v) || !x.arg(1).is_const()) return;
+    const int64_t part = x.arg(1)->i;
+    if (part >= fewest_neighbours && mod(v.arg(0), part).is_const(0) && (!smallest || part < *smallest)) smallest = part;
+  };
+  for (const Nest* n : nests) each_expression(*n, [&](const Expr& e) { visit(e, see); });
+  return smallest;
+}
+
+// Two variables in the place of each that addresses take apart: neighbours in one of them lie side
+// by side.
+void take_apart(Kernel& k, std::vector<Expr>& vars, const std::vector<Nest*>& nests, int64_t fewest_neighbours) {
+  for (std::size_t i = 0; i < vars.size(); i++) {
+    const Expr joint = vars[i];
+    const std::optional<int64_t> part = smallest_part(nests, joint, fewest_neighbours);
+    if (!part) continue;
+    const Expr outer = Expr::index(fresh_id(k), floor_div(joint.arg(0), *part)), inner = Expr::index(fresh_id(k) + 1, *part);
+    for (Nest* n : nests) {
+      const auto changed = [&](const Expr& e) { return substitute(e, joint, outer * *part + inner); };
+      for (Fold& x : n->folds) x.body = changed(x.body);
+      for (Store& s : n->stores) s.offset = changed(s.offset), s.value = changed(s.value);
+    }
+    vars[i] = inner;
+    vars.insert(vars.begin() + static_cast<std::ptrdiff_t>(i), outer);
+    i--;  // which may have parts of its own
+  }
+}
+
 // How badly neighbours in `v` suit the nest: addresses that are neither the same for all of them
 // nor one after the other.
 int misfits(const Nest& n, const Expr& v) {
@@ -119,6 +146,12 @@ void best_last(std::vector<Expr>& vars, const Cost& cost) {
 
 void arrange_loops(Kernel& k, int64_t fewest_neighbours) {
   if (k.product) return collapse_inner(k);  // its outer variables are what they are
+  rewrite(k, [fresh = fresh_id(k)](const Expr& e) { return with_known_branches(e, fresh); });
+  std::vector<Nest*> all;
+  for (Nest& n : k.nests) all.push_back(&n);
+  take_apart(k, k.outer, all, fewest_neighbours);
+  for (Nest& n : k.nests)
+    if (n.folds.empty()) take_apart(k, n.vars, {&n}, fewest_neighbours);  // a sum's terms have an order
   drop_unit_loops(k);
   auto across_cost = [&](const Expr& v) {
     int bad = 0;

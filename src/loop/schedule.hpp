@@ -29,8 +29,9 @@ struct MachineRules {
 // Ensures: no Computation is left; buffers that one kernel alone uses are scratch or gone.
 void schedule(Program& p, const MachineRules& machine);
 
-// The same for one kernel: variables that run on without a gap become one, the variable that loads
-// and stores follow best becomes the last, and `across` is decided.
+// The same for one kernel: what addresses divide becomes two variables, variables that run on
+// without a gap become one, the variable that loads and stores follow best becomes the last, and
+// `across` is decided.
 void arrange_loops(Kernel& k, int64_t fewest_neighbours);
 
 }  // namespace ingot::loop

@@ -62,6 +62,17 @@ inline void expect_close(const TensorList& expected, const TensorList& found, do
   }
 }
 
+// The loops of the compiled function, which does what the function does.
+inline std::string schedule_of(const TensorFunction& f, const TensorList& in) {
+  std::string loops;
+  CompileOptions options;
+  options.after = [&](const StageDone& done) {
+    if (done.name == "schedule") loops = done.text();
+  };
+  expect_close(f(in), aot_run("cpu", f, in, options));
+  return loops;
+}
+
 class CompiledModel : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return folder_.file(name); }

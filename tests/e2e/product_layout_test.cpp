@@ -6,12 +6,7 @@ namespace {
 
 // How often the text is in what `schedule` makes of the function.
 int count_in_schedule(const TensorFunction& f, const TensorList& in, const std::string& what) {
-  std::string loops;
-  CompileOptions options;
-  options.after = [&](const StageDone& done) {
-    if (done.name == "schedule") loops = done.text();
-  };
-  expect_close(f(in), aot_run("cpu", f, in, options));
+  const std::string loops = schedule_of(f, in);
   int count = 0;
   for (std::size_t at = loops.find(what); at != std::string::npos; at = loops.find(what, at + 1)) count++;
   return count;
