@@ -20,6 +20,9 @@ constexpr int64_t kPointwiseChunk = 2048, kNestedChunk = 64;
 constexpr int64_t kWorthwhile = 12500;
 // Those that pass while a line of memory, which another processor may have, is waited for.
 constexpr int64_t kSlotsOfALine = 16;
+// Those that it takes to know one value of a variable from the number of its task, and to begin and
+// end with what is no whole vector.
+constexpr int64_t kSlotsOfADigit = 24;
 constexpr int64_t kGuessedExtent = 64;
 
 int64_t guess(const Expr& extent) { return extent.is_const() ? extent->i : kGuessedExtent; }
@@ -71,6 +74,7 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const l
   else slots /= lanes;
   tasks.count = 1;
   for (const Expr& d : tasks.digits) tasks.count = tasks.count * d;
+  slots += kSlotsOfADigit * static_cast<int64_t>(tasks.digits.size());
   tasks.grain = std::max<int64_t>(1, kWorthwhile / std::max<int64_t>(1, slots));
   return tasks;
 }
