@@ -8,9 +8,7 @@
 #include "tensor/impl.hpp"
 
 namespace ingot {
-namespace {
 
-// Different tensors in storages of their own, each as large as it is.
 TensorList lying_apart(const TensorList& examples) {
   std::map<const TensorImpl*, Tensor> apart;
   std::set<const Storage*> seen;
@@ -25,8 +23,6 @@ TensorList lying_apart(const TensorList& examples) {
   }
   return taken;
 }
-
-}  // namespace
 
 Program function_program(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open) {
   Traced traced = trace(functionalize(f, {.counts_writes = false}), lying_apart(examples),

@@ -14,4 +14,8 @@ namespace ingot {
 // are in its graph. User errors: those of `trace`.
 Program function_program(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open = {});
 
+// What a program takes its examples for: different tensors in storages of their own, each as large
+// as it is, whatever they share.
+TensorList lying_apart(const TensorList& examples);
+
 }  // namespace ingot

@@ -9,6 +9,7 @@
 #include "compiler/aot_compiler.hpp"
 #include "compiled_programs/open_sizes.hpp"
 #include "compiler/compiled_program.hpp"
+#include "compiler/function_program.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/nn.hpp"
 #include "loop/lowerer.hpp"
@@ -98,8 +99,8 @@ struct DenseOrders {
 };
 DenseOrders dense_orders(const Program& p) {
   const TensorFunction body = [&p](const TensorList& in) { return run(p, in); };
-  const Traced traced =
-      trace(functionalize(body, {.counts_writes = false}), make_inputs(p, {.gradients = false}).inputs, {.open = open_sizes(p)});
+  const Traced traced = trace(functionalize(body, {.counts_writes = false}),
+                              lying_apart(make_inputs(p, {.gradients = false}).inputs), {.open = open_sizes(p)});
   DenseOrders orders;
   for (const Node* n : traced.graph.inputs()) orders.inputs.push_back(loop::dense_order(n->meta.tensor()->geom));
   for (const Argument& a : traced.graph.outputs) orders.results.push_back(loop::dense_order(a.node()->meta.tensor()->geom));

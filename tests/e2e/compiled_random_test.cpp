@@ -208,6 +208,8 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   // An operand of control flow, of open size, that is written before the backward.
   const Program layers = wide_program(4310000396, {.open = true, .writes = true, .layers = true});
   EXPECT_EQ(compare_open_with_gradients(layers).agreement, Agreement::refused_operand);
+  // Inputs of one storage, which a library takes for apart: the write is no write through a view.
+  EXPECT_EQ(open(4440009654), Agreement::agrees);
   // An input that an out= gives other sizes where nothing is recorded, at the second sizes alone.
   EXPECT_EQ(open_with_gradients(4370001382), Agreement::refused_smaller_input);
   // A size of an input that would be negative at sizes that the verifier tries.
