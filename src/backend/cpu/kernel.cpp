@@ -72,6 +72,7 @@ class KernelEmitter {
   llvm::BasicBlock* entry_ = nullptr;
   std::vector<Value> pointers_;  // by buffer
   llvm::GlobalVariable* zeros_ = nullptr;
+  llvm::AllocaInst* block_ = nullptr;  // as many vectors as one has lanes: what is turned
 
   // ---- functions
 
@@ -283,15 +284,13 @@ class KernelEmitter {
         expressions_.bind(last, b_.CreateNSWAdd(from, loops_.number(k)));
         rows.push_back(expressions_.broadcast(stored_value(s.value)));
       });
-    rows = transposed(b_, std::move(rows));
+    llvm::Type* type = rows[0]->getType();
+    if (!block_) block_ = local(llvm::ArrayType::get(type, static_cast<uint64_t>(lanes_)));
+    for (std::size_t k = 0; k < rows.size(); k++) b_.CreateStore(rows[k], b_.CreateConstInBoundsGEP1_64(type, block_, k));
     expressions_.bind(along, first);
     expressions_.bind(last, from);
-    llvm::Type* type = memory_type(context_, s.value.dtype());
-    Value at_first = element(type, pointers_[at(s.out)], expressions_.emit(s.offset)),
-          step = expressions_.emit(*stride(s.offset, along));
-    for (std::size_t k = 0; k < rows.size(); k++)
-      b_.CreateAlignedStore(rows[k], element(type, at_first, b_.CreateNSWMul(step, loops_.number(static_cast<int64_t>(k)))),
-                            llvm::Align(static_cast<uint64_t>(size_of(s.value.dtype()))));
+    Value to = element(type->getScalarType(), pointers_[at(s.out)], expressions_.emit(s.offset));
+    b_.CreateCall(turning_function(module_, type, count), {block_, to, expressions_.emit(*stride(s.offset, along))});
   }
 
   // All nests for a few vectors of the last outer variable.
