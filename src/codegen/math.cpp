@@ -42,11 +42,12 @@ const char* libm_name(ExprOp op) {
     case Atanh: return "atanh";
     case Erf: return "erf";
     case Erfc: return "erfc";
-    case Lgamma: return "lgamma";
     case Atan2: return "atan2";
     case Pow: return "pow";
     case Fmod: return "fmod";
-    case Digamma: return "ingot_k_digamma";  // of src/kernels
+    // Of src/kernels; lgamma itself writes a global.
+    case Digamma: return "ingot_k_digamma";
+    case Lgamma: return "ingot_k_lgamma";
     default: throw_internal_error(__FILE__, __LINE__, text(name_of(op), " is no function of libm"));
   }
 }

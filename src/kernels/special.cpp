@@ -267,6 +267,11 @@ double airy_ai(double x) {
 
 double ingot_k_digamma(double x) { return ingot::kernels::digamma(x); }
 float ingot_k_digammaf(float x) { return static_cast<float>(ingot::kernels::digamma(static_cast<double>(x))); }
+double ingot_k_lgamma(double x) { return ingot::kernels::log_gamma(x); }
+float ingot_k_lgammaf(float x) {
+  int sign;
+  return lgammaf_r(x, &sign);
+}
 int64_t ingot_k_pow_i64(int64_t base, int64_t exponent) {
   if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
   uint64_t result = 1, square = static_cast<uint64_t>(base);

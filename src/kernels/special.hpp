@@ -37,6 +37,8 @@ double airy_ai(double x);
 extern "C" {
 double ingot_k_digamma(double x);
 float ingot_k_digammaf(float x);
+double ingot_k_lgamma(double x);
+float ingot_k_lgammaf(float x);
 int64_t ingot_k_pow_i64(int64_t base,
                         int64_t exponent);  // wraps on overflow; of a negative exponent what is left of the fraction
 }
