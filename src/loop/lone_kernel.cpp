@@ -219,7 +219,6 @@ int64_t size_of_code(const Kernel& k) {
   const auto add = [&](const Expr& e) {
     if (e.valid()) visit(e, [&](const Expr&) { nodes++; });
   };
-  if (k.product) nodes += 4 * k.product->row.arg(0)->i;
   for (const Nest& n : k.nests) {
     for (const Fold& f : n.folds) add(f.body);
     for (const Store& s : n.stores) add(s.offset), add(s.value);

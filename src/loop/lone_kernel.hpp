@@ -21,7 +21,7 @@ bool alike(const LoneKernel& a, const LoneKernel& b);
 // The same for kernels that are alike.
 std::size_t hash_of(const LoneKernel& k);
 
-// How much code a kernel has, in nodes of its expressions: what it costs to compile, roughly.
+// How much there is to compile in a kernel beside its product: the nodes of its expressions.
 int64_t size_of_code(const Kernel& k);
 
 }  // namespace ingot::loop

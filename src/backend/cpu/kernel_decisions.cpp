@@ -6,6 +6,7 @@
 #include "backend/cpu/product_layout.hpp"
 #include "base/dtype.hpp"
 #include "base/long_sum.hpp"
+#include "loop/lone_kernel.hpp"
 
 namespace ingot::cpu {
 
@@ -18,6 +19,8 @@ namespace {
 constexpr int kBusy = 96;
 // More values of the last variable are rather cut into tasks; of fewer there is no block.
 constexpr int64_t kFewestTurned = 4, kMostTurned = 64;
+// Compiling a multiplication of two vectors, with its part of what is loaded for it, in nodes.
+constexpr int64_t kOfMultiplication = 3;
 
 }  // namespace
 
@@ -94,6 +97,16 @@ std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kern
   const std::optional<Turn> turn = turn_of(kernel, lanes_of(program, kernel, target));
   all.push_back(turn ? turn->neighbours : 0);
   return all;
+}
+
+int64_t size_of_code(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
+  int64_t nodes = loop::size_of_code(kernel);
+  if (!kernel.product) return nodes;
+  const ProductLayout layout = *layout_of(*kernel.product);
+  const Unroll unroll = unroll_of(*kernel.product);
+  int64_t steps = unroll.divides ? unroll.steps : unroll.steps + 1;
+  for (std::size_t k = layout.steps.size() - unroll.whole; k < layout.steps.size(); k++) steps *= layout.steps[k].arg(0)->i;
+  return nodes + kOfMultiplication * steps * layout.rows * (layout.columns / lanes_of(program, kernel, target));
 }
 
 }  // namespace ingot::cpu

@@ -42,4 +42,8 @@ std::optional<Turn> turn_of(const loop::Kernel& kernel, int lanes);
 // so that kernels whose decisions differ have no code in common.
 std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
 
+// What a kernel costs to compile, in nodes of its expressions, roughly. Most of it are the
+// multiplications of a product that are written out.
+int64_t size_of_code(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
+
 }  // namespace ingot::cpu

@@ -93,7 +93,7 @@ KernelSet::KernelSet(const std::vector<const loop::Program*>& runs, const std::v
       groups_.emplace_back();
       size = 0;
     }
-    size += kKernel + size_of_code(kernel.kernel);
+    size += kKernel + size_of_code(kernel.program, parameters.empty() ? kernel.kernel : example, target);
     std::string symbol = text(prefix, count++, ".", kernel.kernel.name);
     groups_.back().push_back({std::move(kernel), symbol, std::move(parameters), std::move(example), std::move(multiples)});
     return symbol;
