@@ -27,6 +27,7 @@ class FunctionNode final : public GradNode {
   std::vector<Saved> saved;
 
   std::string name() const override { return name_ + "Backward"; }
+  const BackwardFunction& backward() const { return backward_; }
 
   TensorList apply(const TensorList& grads, const std::vector<bool>& need) override {
     if (released_) throw_graph_freed();
@@ -65,6 +66,7 @@ bool contains(const TensorList& l, const Tensor& t) {
 // Makes the node the history of the results that have a gradient.
 void attach(const Ref<FunctionNode>& node, const TensorList& inputs, const TensorList& outs,
             const std::vector<bool>& differentiable, const TensorList& dirty) {
+  node->results.reserve(outs.size());
   for (const Tensor& o : outs) node->results.push_back(o.defined() ? o->geom : Geometry{});
   const auto several = std::count(differentiable.begin(), differentiable.end(), true) > 1;
   for (std::size_t k = 0; k < outs.size(); k++) {
@@ -132,15 +134,14 @@ TensorList at(const TensorList& outs, const Shape& places) {
 }
 
 // The calls of the backward, as a function of what was saved and of gradients like the results.
-std::string recorded_backward(ProgramListener& listener, const Ref<FunctionNode>& node, const TensorList& outs,
-                              const BackwardFunction& backward) {
+std::string recorded_backward(ProgramListener& listener, const Ref<FunctionNode>& node, const TensorList& outs) {
   FunctionContext& c = node->context;
   Values inputs = values_of(c.saved());
   TensorList grads;
   for (const Tensor& o : outs) grads.push_back(o.defined() ? make_tensor(o->geom, o.device(), true) : Tensor());
   for (const Value& v : values_of(grads)) inputs.push_back(v);
   const Scoped<bool> no_grad(thread_state().grad_mode, false);
-  return listener.record_function("bwd_body", inputs, [&] { return values_of(backward(c, grads)); });
+  return listener.record_function("bwd_body", inputs, [&] { return values_of(node->backward()(c, grads)); });
 }
 
 // A recorded custom function, called again: (forward, backward, name, number of results, those
@@ -187,12 +188,13 @@ TensorList custom_function(std::string name, const TensorList& inputs, const For
 TensorList record_custom_function(std::string name, const TensorList& given, const ForwardFunction& forward,
                                   BackwardFunction backward) {
   FunctionRegion* region = FunctionRegion::current();
-  TensorList inputs = given;
-  for (Tensor& t : inputs)
-    if (region && t.defined()) t = region->use(t);
+  TensorList used;
+  if (region)
+    for (const Tensor& t : given) used.push_back(t.defined() ? region->use(t) : t);
+  const TensorList& inputs = region ? used : given;
   ProgramListener* const listener = program_listener();
-  const std::string act = listener ? text("a custom function (", name, ")") : "", called = name;
-  auto node = make_ref<FunctionNode>(std::move(name), backward);
+  const std::string act = listener ? text("a custom function (", name, ")") : "", called = listener ? name : "";
+  auto node = make_ref<FunctionNode>(std::move(name), std::move(backward));
   FunctionContext& c = node->context;
   c.needs.resize(inputs.size());
   bool any = false;
@@ -247,7 +249,7 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
     else node->saved.push_back({SavedTensor(t, result), !result && contains(inputs, t) && !requires_grad(t) ? t : Tensor()});
   }
   if (is_recorded) {
-    functions.push_back(recorded_backward(*listener, node, outs, backward));
+    functions.push_back(recorded_backward(*listener, node, outs));
     const Values args{Value(called), static_cast<int64_t>(outs.size()), plain_places, dirty_places,
                       list_value(values_of(inputs))};
     listener->called(op_ref<"higher_order::autograd_function_apply">(), functions, args, outs);
