@@ -93,7 +93,8 @@ struct AotFunction::State {
     const Variant* v = find(call, 0);
     if (!v) v = compile_for(call);
     if (v && nn::TrainingReads::any()) v->guards.note_modules();
-    return v && v->guards.is_beyond_graphs() ? nullptr : v;
+    if (!v || v->guards.beyond_graphs().empty()) return v;
+    return note(call, text("is run as it is: it ", v->guards.beyond_graphs())), nullptr;
   }
 
  private:

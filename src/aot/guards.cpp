@@ -161,6 +161,9 @@ void Guards::add_tensor(uint32_t k, const Tensor& t, const Tensor& fake, const S
 void Guards::add_relations(const Values& arguments, const Assembly& a) {
   const std::vector<bool> written = written_by(a, count_), placed = placed_by(a, count_);
   may_lack_gradients_ = a.meta.is_train && leaves_gradients_to_graphs(a, written);
+  if (std::ranges::any_of(a.meta.inputs, &InputInfo::changes_requires_grad))
+    beyond_graphs_ =
+        "lets an argument begin or cease to require grad, which no graph has a form for; call requires_grad_() outside of it";
   for (TensorGuard& g : tensors_) {
     const Tensor& t = arguments[g.argument].tensor();
     g.place_matters = placed[g.argument];
@@ -172,7 +175,10 @@ void Guards::add_relations(const Values& arguments, const Assembly& a) {
       const bool by_storage = placed[g.argument] || placed[other.argument];
       const Relation r = relation(t, arguments[other.argument].tensor(), by_storage);
       pairs_.push_back({g.argument, other.argument, r, by_storage});
-      is_beyond_graphs_ = is_beyond_graphs_ || r == Relation::shares_bytes;
+      if (r == Relation::shares_bytes)
+        beyond_graphs_ =
+            "writes an argument whose bytes another argument has in a storage of its own, which no graph has a form for; give it "
+            "arguments that lie apart, or views of one tensor";
     }
   }
   const std::vector<std::size_t> places = a.dedupe.places();

@@ -104,9 +104,10 @@ class Guards {
   // Nothing is broken but that a module is gone, and there is none that the function could read in
   // its place.
   bool lacks_module(Broken b) const;
-  // Memory is shared with an argument that is written in a way that no graph has a form for (two
-  // storages over the same bytes): the function is to be run as it is.
-  bool is_beyond_graphs() const { return is_beyond_graphs_; }
+  // What the function does that no graph has a form for, as the rest of a sentence about it, with
+  // what to do instead: it is to be run as it is. It writes an argument whose bytes another one has
+  // in a second storage, or lets an argument begin or cease to require grad. Empty: nothing.
+  std::string_view beyond_graphs() const { return beyond_graphs_; }
   // From now on a call without gradients, of some arguments (A119) or by its mode, breaks nothing,
   // where values and gradients are right all the same: the function writes no argument, and returns
   // no view.
@@ -150,7 +151,7 @@ class Guards {
   };
 
   bool any_ = false;
-  bool is_beyond_graphs_ = false;
+  std::string_view beyond_graphs_;
   bool accepts_no_gradients_ = false;
   bool may_lack_gradients_ = false;  // where no argument requires grad, those that did need not
   uint32_t count_ = 0;

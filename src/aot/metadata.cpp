@@ -187,6 +187,7 @@ class Collector {
     i.hidden_from_autograd = now.mutations <= now.mutations_hidden;
     i.under_no_grad = now.mutations > 0 && now.mutations <= now.mutations_no_grad + now.mutations_hidden;
     i.requires_grad = requires_grad(w.tensor);
+    i.changes_requires_grad = is_leaf(w.tensor) && i.requires_grad != requires_grad(w.fake);
     i.keep_mutations = meta_.keep_mutations;
     i.refers_to_storage = now.referred_to || w.storage->referred_to || i.resizes_storage || i.mutates_storage_metadata;
     i.steps = f.chain;

@@ -28,6 +28,7 @@ struct InputInfo {
   bool hidden_from_autograd = false;  // all writes are (also where there are none)
   bool under_no_grad = false;  // it was written, and all writes were under no_grad or inference mode
   bool requires_grad = false;  // after the call
+  bool changes_requires_grad = false;  // a leaf that begins or ceases to require grad, which no graph says
   bool keep_mutations = false;  // the caller wants writes in the graph where they can be
   bool refers_to_storage =
       false;  // a view was taken of it that counts from the beginning of the storage, or the storage was changed

@@ -17,6 +17,7 @@ constexpr InputField kInputFields[] = {
     {"mutation_inductor_storage_resize", &InputInfo::resizes_storage},
     {"mutates_storage_metadata", &InputInfo::mutates_storage_metadata},
     {"requires_grad", &InputInfo::requires_grad},
+    {"changes_requires_grad", &InputInfo::changes_requires_grad},
     {"keep_input_mutations", &InputInfo::keep_mutations},
 };
 

@@ -24,6 +24,9 @@ struct V {
   bool keep = false;  // H01: only with keep_inference_input_mutations
   bool dynamic = false;
   bool derived = true;  // the forms .F and .C, too
+  // An input begins to require grad: no graph says so, and below the guards, where V compares
+  // (H05), the caller's stays as it was, as the reference's does. AotVariants has what users call.
+  bool begins_to_require_grad = false;
   std::string error = {};  // every form refuses the function with these words instead
   const Decompositions* decompositions = nullptr;
   Partitioner partition = partition_default;

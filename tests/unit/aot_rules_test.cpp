@@ -55,13 +55,16 @@ TEST_F(AotRules, A031_AWriteIsSeenByOlderViews) {
   EXPECT_EQ(seen[1].history, "AsStridedBackward0");
 }
 
+// That the caller's input requires grad afterwards is in
+// AotVariants.AnArgumentThatBeginsToRequireGradDoesSo.
 TEST_F(AotRules, A081_AnInputStartsToRequireGrad) {
   const auto f = [](const TensorList& in) {
     Tensor(in[0]).requires_grad_();
     const Tensor a = in[0] * 3;
     return TensorList{a, in[1] * 4};
   };
-  EXPECT_EQ(verify(f, TensorList{ones({3, 3}), tracked(ones({3, 3}))}, {.mut = true}), R"(def forward(self, primals_1, primals_2):
+  EXPECT_EQ(verify(f, TensorList{ones({3, 3}), tracked(ones({3, 3}))}, {.mut = true, .begins_to_require_grad = true}),
+            R"(def forward(self, primals_1, primals_2):
     mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
     mul_1 = torch.ops.aten.mul.Tensor(primals_2, 4);  primals_2 = None
     return [mul, mul_1]

@@ -318,6 +318,47 @@ TEST_F(AotVariants, PastTheMostVariantsTheFunctionIsRunAsItIs) {
   EXPECT_EQ(log_of([&] { silent(Tree::tuple({zeros({3})})); }), "");
 }
 
+// The reference leaves its argument as it was (A081 asks for the graph alone), and who
+// differentiates with respect to it gets nothing.
+TEST_F(AotVariants, AnArgumentThatBeginsToRequireGradDoesSo) {
+  const auto f = [](const TensorList& in) {
+    const Tensor before = in[0] * 2;
+    Tensor(in[0]).requires_grad_();
+    return TensorList{before, in[0] * 3};
+  };
+  const AotFunction compiled = aot_function(TensorFunction(f));
+  std::string log;
+  for (int round = 0; round < 2; round++) {
+    const Tensor x = ones({2});
+    TensorList out;
+    log = log_of([&] { out = compiled(TensorList{x}); });
+    EXPECT_TRUE(x.requires_grad());
+    EXPECT_FALSE(out[0].requires_grad());
+    out[1].sum().backward();
+    ASSERT_TRUE(x.grad().defined());
+    EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{3, 3}));
+  }
+  EXPECT_EQ(log, text("[guards] function ", compiled.id(),
+                      " is run as it is: it lets an argument begin or cease to require grad, which no graph has a form for; "
+                      "call requires_grad_() outside of it\n"));
+
+  const AotFunction stops = aot_function(TensorFunction([](const TensorList& in) {
+    Tensor(in[0]).requires_grad_(false);
+    return TensorList{in[0] * in[1]};
+  }));
+  const Tensor x = tracked(ones({2})), y = tracked(ones({2}));
+  EXPECT_TRUE(stops(TensorList{x, y})[0].requires_grad());
+  EXPECT_FALSE(x.requires_grad());
+
+  const FlatFunction flat = [](const Values& in) {
+    Tensor(in[0].tensor()).requires_grad_();
+    return Values{in[0].tensor() * 3};
+  };
+  const Tensor z = ones({2});
+  const FlatCallable once = aot_module_simplified(flat, {}, {z}, {});
+  EXPECT_NE(error_of([&] { once({ones({2})}); }).find("lets an argument begin or cease to require grad"), std::string::npos);
+}
+
 TEST_F(AotVariants, TheListAndTheTreeOfItAreOneCall) {
   const AotFunction f = aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0] * in[1]}; }));
   const Tensor x = counted({3});
