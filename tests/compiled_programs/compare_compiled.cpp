@@ -14,6 +14,7 @@
 #include "ingot/nn.hpp"
 #include "loop/lowerer.hpp"
 #include "op/call.hpp"
+#include "op/data_dependent.hpp"
 #include "support/seen.hpp"
 #include "support/test_folder.hpp"
 #include "tensor/geometry.hpp"
@@ -53,18 +54,22 @@ bool writes_what_is_shared(const Program& p, std::size_t setting) {
   });
 }
 
-Comparison refused_by_compiler(const Program& p, const std::string& message, std::size_t setting = 0) {
-  const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
-  if (says("Could not extract specialized integer") || says("Could not guard on data-dependent expression"))
-    return {Agreement::refused_data, message};
-  if (says("Found an input that received a metadata mutation") && changes_looks(p)) return {Agreement::refused_looks, message};
-  if (says("expected memory apart from all other inputs, since the run writes it") && writes_what_is_shared(p, setting))
-    return {Agreement::refused_aliases, message};
-  if (says("lying so, elements share their places at these sizes, and no copy can be made") ||
-      says("the program takes views of it by places of its storage"))
-    return {Agreement::refused_strides, message};
-  if (says("sizes of the inputs: expected ") || says("): size of dim ")) return {Agreement::refused_sizes, message};
-  return refused(p, message, setting, true);
+// Whether a call asks for data: itself, as control flow, or so that the program cannot be recorded.
+bool decides_by_data(const Program& p) {
+  const bool any_depends = std::ranges::any_of(p.body, [](const Step& s) {
+    const Op* op = find_op(s.op);
+    const bool is_control_flow =
+        std::ranges::any_of(program_functions(), [&](const ProgramFunction& f) { return s.op == f.name; });
+    return is_control_flow || (op && depends_on_data(*op));
+  });
+  if (any_depends) return true;
+  try {
+    trace([&p](const TensorList& in) { return run(p, in); }, make_inputs(p, {.gradients = false}).inputs,
+          {.open = open_sizes(p)});
+  } catch (const UserError& e) {
+    return std::string_view(e.what()).find("data-dependent expression") != std::string_view::npos;
+  }
+  return false;
 }
 
 // The library's random stream starts where the thread's is, and the thread's goes on where it ends.
@@ -117,6 +122,33 @@ Tensor as_a_library_returns_it(const Tensor& t, const DenseOrder& inner_first) {
     outer_first.push_back(static_cast<int64_t>((*inner_first)[k]));
   }
   return aten<"permute">(aten<"permute">(t, outer_first).contiguous().clone(), back);
+}
+
+// Whether an input lies otherwise than without gaps in the order of dims that was recorded, or was
+// not recorded so: what has to be laid out, or may not be.
+bool lies_otherwise(const Program& p, std::size_t setting) {
+  const TensorList inputs = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
+  const std::vector<DenseOrder> recorded = dense_orders(p).inputs;
+  for (std::size_t i = 0; i < inputs.size(); i++)
+    if (!recorded.at(i) || !inputs[i].strides().same(as_a_library_returns_it(inputs[i], recorded[i]).strides())) return true;
+  return false;
+}
+
+Comparison refused_by_compiler(const Program& p, const std::string& message, std::size_t setting = 0) {
+  const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
+  if ((says("Could not extract specialized integer") || says("Could not guard on data-dependent expression")) &&
+      decides_by_data(p))
+    return {Agreement::refused_data, message};
+  if (says("Found an input that received a metadata mutation") && changes_looks(p)) return {Agreement::refused_looks, message};
+  if (says("expected memory apart from all other inputs, since the run writes it") && writes_what_is_shared(p, setting))
+    return {Agreement::refused_aliases, message};
+  if ((says("lying so, elements share their places at these sizes, and no copy can be made") ||
+       says("the program takes views of it by places of its storage")) &&
+      lies_otherwise(p, setting))
+    return {Agreement::refused_strides, message};
+  if ((says("sizes of the inputs: expected ") || says("): size of dim ")) && p.settings[setting] != p.settings[0])
+    return {Agreement::refused_sizes, message};
+  return refused(p, message, setting, true);
 }
 
 // Eager on inputs that lie as they did when the program was recorded, each in memory of its own, as

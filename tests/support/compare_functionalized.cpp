@@ -1,8 +1,11 @@
 #include "support/compare_functionalized.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <optional>
 
+#include "autograd/meta.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
@@ -11,6 +14,7 @@
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "support/refusal_conditions.hpp"
 #include "support/seen.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/impl.hpp"
@@ -38,6 +42,90 @@ bool has_gist_of(const std::vector<std::string>& refusals, const std::string& re
   return std::ranges::any_of(refusals, [&](const std::string& r) { return !r.empty() && gist(r) == gist(refusal); });
 }
 
+constexpr std::string_view kWrittenSince =
+    "one of the variables needed for gradient computation has been modified by an inplace operation";
+
+std::vector<std::string> texts_of(const Shape& sizes) {
+  std::vector<std::string> l;
+  for (const Int& n : sizes) l.push_back(text(n));
+  return l;
+}
+
+// How often the other way counts a tensor as written.
+enum class WriteCount { as_eager, at_most_as_eager };
+// A saved tensor that was written since, as the refusal of a backward names it: "[torch.FloatTensor
+// [2, s0]], which is output 0 of MulBackward0, is at version 2; expected version 1 instead".
+struct WrittenSince {
+  std::string type;  // "Float"
+  std::vector<std::string> sizes;  // where they are open, expressions of symbols
+  std::string output = {};  // "0 of MulBackward0", or nothing
+  int64_t now = 0, expected = 0;
+
+  // Whether it may be the tensor that eager has there. What an expression stands for is not known,
+  // but it is one size wherever it stands.
+  bool is(const WrittenSince& eager, WriteCount count) const {
+    if (type != eager.type || sizes.size() != eager.sizes.size()) return false;
+    std::map<std::string, std::string> meant;
+    for (std::size_t d = 0; d < sizes.size(); d++) {
+      if (sizes[d] == eager.sizes[d]) continue;
+      const bool is_number = sizes[d].find_first_not_of("0123456789") == std::string::npos;
+      if (is_number || meant.emplace(sizes[d], eager.sizes[d]).first->second != eager.sizes[d]) return false;
+    }
+    if (count == WriteCount::as_eager) return now == eager.now && expected == eager.expected;
+    return now > expected && expected <= eager.expected && now - expected <= eager.now - eager.expected;
+  }
+};
+std::optional<WrittenSince> written_since(std::string_view refusal) {
+  const std::size_t begin = refusal.find(kWrittenSince);
+  if (begin == refusal.npos) return std::nullopt;
+  refusal.remove_prefix(begin + kWrittenSince.size());
+  bool says_all = true;
+  const auto until = [&](std::string_view words) {
+    const std::size_t end = refusal.find(words);
+    says_all = says_all && end != refusal.npos;
+    const std::string_view part = refusal.substr(0, end);
+    refusal.remove_prefix(says_all ? end + words.size() : refusal.size());
+    return part;
+  };
+  const auto number = [&](std::string_view digits) {
+    int64_t n = 0;
+    says_all = says_all && std::from_chars(digits.data(), digits.data() + digits.size(), n).ec == std::errc();
+    return n;
+  };
+  WrittenSince w;
+  until(": [torch.");
+  w.type = until("Tensor [");
+  const std::string_view sizes = until("]]");
+  std::string_view output = until(" is at version ");
+  w.now = number(until("; expected version "));
+  w.expected = number(until(" instead"));
+  if (!says_all) return std::nullopt;
+  constexpr std::string_view kOutput = ", which is output ";
+  if (output.starts_with(kOutput) && output.ends_with(',')) {
+    w.output = output.substr(kOutput.size(), output.size() - kOutput.size() - 1);
+  } else if (!output.empty()) {
+    return std::nullopt;
+  }
+  int depth = 0;  // "max(s0, 1)" is one
+  for (std::size_t i = 0, first = 0; i <= sizes.size() && !sizes.empty(); i++) {
+    if (i < sizes.size()) depth += (sizes[i] == '(') - (sizes[i] == ')');
+    if (i < sizes.size() && (sizes[i] != ',' || depth > 0)) continue;
+    w.sizes.emplace_back(sizes.substr(first, i - first));
+    first = i + 2;
+  }
+  return w;
+}
+
+// Whether one of eager's refusals is this one: in the same words, and of the same saved tensor.
+bool refuses_so(const std::vector<std::string>& refusals, const std::string& refusal, WriteCount count) {
+  if (!gist(refusal).starts_with(kWrittenSince)) return has_gist_of(refusals, refusal);
+  const std::optional<WrittenSince> named = written_since(refusal);
+  return named && std::ranges::any_of(refusals, [&](const std::string& r) {
+           const std::optional<WrittenSince> eager = written_since(r);
+           return eager && named->is(*eager, count);
+         });
+}
+
 // Which results a backward goes through when it is asked for the gradients of one.
 enum class Backward { of_that_one, of_all };
 
@@ -55,8 +143,10 @@ std::optional<std::string> gradient_difference(const Outcome& want, const Outcom
            : lies_otherwise         ? GradientAgreement::agree_in_values
                                     : GradientAgreement::agree]++;
     if (no_history) continue;
-    // A backward through all results refuses what that of another one refuses.
-    const bool of_another = backward == Backward::of_all && refused_y && !refused_x && has_gist_of(x.refusals, y.refusals[k]);
+    // A backward through all results refuses what that of another one refuses. A compiled function
+    // writes a tensor once, however often the program does.
+    const bool of_another = backward == Backward::of_all && refused_y && !refused_x &&
+                            refuses_so(x.refusals, y.refusals[k], WriteCount::at_most_as_eager);
     if (refused_y && !refused_x && !of_another) return text("the gradient of ", x.roots[k], " is refused: ", y.refusals[k]);
     if (refused_x || refused_y) continue;
     const std::optional<std::string> d = allowance.difference(x.gradients[k], y.gradients[k]);
@@ -89,13 +179,6 @@ std::optional<std::string> difference(const Outcome& want, const Outcome& got, A
   return std::nullopt;
 }
 
-// Whether the gradients of something that the program made or wrote are refused for the reason that
-// `refusal` gives.
-bool refuses_backward(const Outcome& o, const std::string& refusal) { return has_gist_of(seen_gradients(o).refusals, refusal); }
-
-constexpr const char* kWrittenSince =
-    "one of the variables needed for gradient computation has been modified by an inplace operation";
-
 TensorFunction body_of(const Program& p) {
   return [&p](const TensorList& inputs) { return run(p, inputs); };
 }
@@ -111,15 +194,51 @@ Program without_writes(Program p, std::size_t setting) {
   return p;
 }
 
+// Recorded, a program counts the writes that eager counts, since both count them above everything
+// else. But of inputs on one storage it counts each by itself (R083, R099), and what out= makes
+// larger it counts anew.
+WriteCount write_count(const Program& p) {
+  const bool has_out = std::ranges::any_of(p.body, [](const Step& s) { return s.out >= 0; });
+  const bool has_shared = std::ranges::any_of(p.inputs, [&](const ProgramInput& a) {
+    return std::ranges::count_if(p.inputs, [&](const ProgramInput& b) { return a.base == b.base; }) > 1;
+  });
+  return has_out || has_shared ? WriteCount::at_most_as_eager : WriteCount::as_eager;
+}
+bool calls_functions(const Step& s) {
+  return std::ranges::any_of(program_functions(), [&](const ProgramFunction& f) { return s.op == f.name; });
+}
+// Whether the program writes a tensor like the one that is named, after a call could have saved it.
+bool writes_what_is_named(const Program& p, const WrittenSince& named, std::size_t setting, WriteCount count) {
+  TensorList pool = make_inputs(p, {.setting = setting}).inputs;
+  std::vector<std::pair<Tensor, WrittenSince>> had;
+  manual_seed(p.seed);
+  for (const Step& s : p.body) {
+    for (const Tensor& t : pool)
+      had.emplace_back(t, WrittenSince{text(scalar_type_name(t.dtype())), texts_of(t.sizes()), "", 0, t.version()});
+    execute(s, pool);
+  }
+  return std::ranges::any_of(had, [&](auto& h) {
+    h.second.now = h.first.version();
+    return named.is(h.second, count);
+  });
+}
+
 // Whether eager refuses the backward in the words of `refusal`, or would if it came to them: that a
 // saved tensor was written is found before the formula of a gradient runs, and the same program
 // without its writes shows what the formula says.
 bool eager_refuses_too(const Program& p, const Outcome& eager, const std::string& refusal, std::size_t setting) {
-  if (refuses_backward(eager, refusal)) return true;
-  if (!refuses_backward(eager, kWrittenSince)) return false;
+  const std::vector<std::string> refusals = seen_gradients(eager).refusals;
+  const WriteCount count = write_count(p);
+  if (refuses_so(refusals, refusal, count)) return true;
+  if (!has_gist_of(refusals, std::string(kWrittenSince))) return false;
+  // Eager names what it comes to first. The other way may not have found that written; and of
+  // control flow it saves what eager does not.
+  if (const std::optional<WrittenSince> named = written_since(refusal))
+    return (count == WriteCount::at_most_as_eager || std::ranges::any_of(p.body, calls_functions)) &&
+           writes_what_is_named(p, *named, setting, count);
   try {
     const Program q = without_writes(p, setting);
-    return refuses_backward(outcome_of(q, {.setting = setting}, body_of(q)), refusal);
+    return has_gist_of(seen_gradients(outcome_of(q, {.setting = setting}, body_of(q))).refusals, refusal);
   } catch (const UserError&) {
     return false;  // a later call needs what a write made
   }
@@ -139,7 +258,7 @@ bool refuses_where_nothing_is_shared(const Program& p, const Outcome& eager, con
       return run(p, apart);
     });
     o.in.inputs = apart;
-    return refuses_backward(o, refusal);
+    return refuses_so(seen_gradients(o).refusals, refusal, WriteCount::at_most_as_eager);
   } catch (const UserError&) {
     return false;  // it does not come to its backward
   }
@@ -161,34 +280,21 @@ struct Operand {
     if (recorded_as.empty() || version > 0) histories.push_back(t.grad_fn_name());  // that of a write is its own
   }
   // Whether it is what the refusal names, with the version that it had and the one that it has now.
-  bool is_named_by(const std::string& refusal) const {
-    if (tensor.version() <= version) return false;
-    std::string_view rest = refusal;
-    const auto says = [&](const std::string& words) {
-      if (!rest.starts_with(words)) return false;
-      rest.remove_prefix(words.size());
-      return true;
-    };
-    // "[torch.FloatTensor [2, s0]]": what is an open size there is a symbol.
-    if (!says(text(kWrittenSince, ": [torch.", scalar_type_name(tensor.dtype()), "Tensor ["))) return false;
-    for (std::size_t d = 0; d < sizes.size(); d++) {
-      if (d > 0 && !says(", ")) return false;
-      if (says("s")) rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
-      else if (!says(text(sizes[d]))) return false;
-    }
-    if (!says("]]")) return false;
-    const std::string written = text(" is at version ", tensor.version(), "; expected version ", version, " instead");
-    if (is_leaf && says(written)) return true;
-    return says(", which is output ") && std::ranges::any_of(histories, [&](const std::string& h) {
-             return rest.find(text(" of ", h, ",", written)) != rest.npos;
-           });
+  bool is_named_by(const WrittenSince& named) const {
+    const WrittenSince here{text(scalar_type_name(tensor.dtype())), texts_of(sizes), "", tensor.version(), version};
+    const bool has_symbols_alone = std::ranges::all_of(
+        named.sizes, [](const std::string& size) { return size.find_first_not_of("s0123456789") == std::string::npos; });
+    if (tensor.version() <= version || !has_symbols_alone || !named.is(here, WriteCount::as_eager)) return false;
+    if (named.output.empty()) return is_leaf;
+    return std::ranges::any_of(histories, [&](const std::string& h) { return named.output.ends_with(" of " + h); });
   }
 };
 
 // Whether the refusal is of a saved tensor that was written, and that is an operand of control
 // flow: eagerly that is the program it stands for, which may not save it.
 bool refuses_operand(const Program& p, const std::string& refusal, std::size_t setting) {
-  if (!refusal.starts_with(kWrittenSince)) return false;
+  const std::optional<WrittenSince> named = written_since(refusal);
+  if (!named || !refusal.starts_with(kWrittenSince)) return false;
   TensorList pool = make_inputs(p, {.setting = setting}).inputs;
   std::vector<Operand> operands;
   // Of an input that is written a copy is recorded, of one whose sizes change in place a view, of
@@ -198,9 +304,8 @@ bool refuses_operand(const Program& p, const std::string& refusal, std::size_t s
   std::vector<std::vector<std::string>> recorded_as(pool.size(), of_an_input);
   manual_seed(p.seed);
   for (const Step& s : p.body) {
-    const bool calls_functions = std::any_of(program_functions().begin(), program_functions().end(),
-                                             [&](const ProgramFunction& f) { return s.op == f.name; });
-    if (calls_functions)
+    const bool is_control_flow = calls_functions(s);
+    if (is_control_flow)
       for (const StepArg& a : s.args)
         for (const int k : a.tensors)
           operands.emplace_back(pool[static_cast<std::size_t>(k)], recorded_as[static_cast<std::size_t>(k)]);
@@ -208,16 +313,16 @@ bool refuses_operand(const Program& p, const std::string& refusal, std::size_t s
     for (std::size_t k = recorded_as.size(); k < pool.size(); k++) {
       // Recorded, a view stays what it was taken as when its base is written.
       std::vector<std::string> made_as;
-      if (calls_functions) made_as = {op("higher_order::" + (s.op == "map" ? "map_impl" : s.op)).node_name};
+      if (is_control_flow) made_as = {op("higher_order::" + (s.op == "map" ? "map_impl" : s.op)).node_name};
       else if (pool[k].requires_grad()) made_as = {pool[k].grad_fn_name()};
       // Some ops return what they are given: the conjugate of real numbers is they.
       const auto given = std::find_if(pool.begin(), pool.begin() + static_cast<std::ptrdiff_t>(k),
                                       [&](const Tensor& t) { return t.is_same(pool[k]); });
       const auto place = static_cast<std::size_t>(given - pool.begin());
-      recorded_as.push_back(place < k && !calls_functions ? recorded_as[place] : made_as);
+      recorded_as.push_back(place < k && !is_control_flow ? recorded_as[place] : made_as);
     }
   }
-  return std::ranges::any_of(operands, [&](const Operand& o) { return o.is_named_by(refusal); });
+  return std::ranges::any_of(operands, [&](const Operand& o) { return o.is_named_by(*named); });
 }
 
 Comparison compare_values(const Program& p, const TensorFunction& body, const TensorFunction& transformed,
@@ -286,95 +391,31 @@ Comparison compare_as_graph(const Program& p, const TensorFunction& body) {
   return c.agreement == Agreement::differs ? Comparison{Agreement::differs, "as a graph, " + c.what} : c;
 }
 
-// Whether a call looks past the elements of the input that it is a view of, at others of its
-// storage; where inputs are not apart, past those of all inputs that share it.
-bool looks_past_inputs(const Program& p, std::size_t setting, bool apart) {
-  TensorList pool = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
-  std::vector<std::optional<int64_t>> reached;  // by value, the bytes that its input or inputs have
-  for (const Tensor& t : pool) {
-    int64_t furthest = 0;
-    for (const Tensor& other : pool)
-      if (apart ? other.is_same(t) : other->storage == t->storage)
-        furthest = std::max(furthest, required_bytes(other->geom).value());
-    reached.emplace_back(furthest);
-  }
-  manual_seed(p.seed);
-  for (const Step& s : p.body) {
-    execute(s, pool);
-    if (pool.size() == reached.size()) continue;
-    const auto base = static_cast<std::size_t>(s.args[0].tensors.at(0));
-    const bool is_view = pool.back()->storage == pool[base]->storage;
-    reached.resize(pool.size(), is_view ? reached[base] : std::nullopt);
-    const Op* op = find_op(s.op);
-    if (op && op->def->view.from_storage && reached.back() && required_bytes(pool.back()->geom).value() > *reached.back())
-      return true;
-  }
-  return false;
-}
-
-// Whether an as_strided looks at elements that the tensor it is taken of does not have.
-bool looks_past_its_tensor(const Program& p, std::size_t setting) {
-  TensorList pool = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
-  manual_seed(p.seed);
-  for (const Step& s : p.body) {
-    const std::size_t before = pool.size();
-    execute(s, pool);
-    const Op* op = find_op(s.op);
-    if (pool.size() == before || !op || !op->def->view.from_storage) continue;
-    if (!looks_within(pool.back()->geom, pool[static_cast<std::size_t>(s.args[0].tensors.at(0))]->geom)) return true;
-  }
-  return false;
-}
-
-// Whether an out= gives an input a larger storage, or at open sizes lets it look past what the
-// inputs have of it; whether one leaves it fewer elements, or as many in other sizes.
-struct ResizedInputs {
-  bool larger = false, smaller = false, reshaped = false;
-};
-ResizedInputs resized_inputs(const Program& p, std::size_t setting) {
-  TensorList pool = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
-  const TensorList inputs = pool;
-  const bool is_open = !p.settings[0].empty();
-  ResizedInputs r;
-  manual_seed(p.seed);
-  for (const Step& s : p.body) {
-    std::vector<std::pair<int64_t, int64_t>> before;  // the bytes that are there, and the elements
-    std::vector<Shape> sizes;
-    for (const Tensor& t : inputs) {
-      int64_t bytes = is_open ? 0 : t->storage->nbytes().value();
-      for (const Tensor& other : inputs)
-        if (other->storage == t->storage) bytes = std::max(bytes, required_bytes(other->geom).value());
-      before.emplace_back(bytes, t.numel().value());
-      sizes.push_back(t.sizes());
-    }
-    execute(s, pool);
-    for (std::size_t i = 0; i < inputs.size() && s.out >= 0; i++) {
-      r.larger = r.larger || required_bytes(inputs[i]->geom).value() > before[i].first;
-      r.smaller = r.smaller || inputs[i].numel().value() < before[i].second;
-      r.reshaped = r.reshaped || !inputs[i].sizes().same(sizes[i]);
-    }
-  }
-  return r;
-}
-
 }  // namespace
 
 Comparison refused(const Program& p, const std::string& message, std::size_t setting, bool apart) {
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
-  if (says("as_strided() is non-compositional")) return {Agreement::refused_as_strided, message};
-  if (says("as_strided() refers to a storage of which the functional program has a part"))
+  const auto shows = [&](bool Conditions::* what) {
+    return conditions_of(p, {.gradients = what == &Conditions::turns_leaf, .setting = setting}).*what;
+  };
+  const bool is_open = !p.settings[0].empty();
+  if (says("as_strided() is non-compositional") && shows(&Conditions::writes_by_places))
+    return {Agreement::refused_as_strided, message};
+  if (says("as_strided() refers to a storage of which the functional program has a part") && shows(&Conditions::looks_past))
     return {Agreement::refused_storage, message};
   // At open sizes a storage has what the inputs have of it.
-  const bool says_storage = says("bytes of a storage of which the program has") ||
-                            (!p.settings[0].empty() && says(" are out of bounds for storage of size "));
+  const bool says_storage =
+      says("bytes of a storage of which the program has") || (is_open && says(" are out of bounds for storage of size "));
   if (says_storage && looks_past_inputs(p, setting, apart)) return {Agreement::refused_storage, message};
   // Of open sizes, a result that shares memory with another.
-  if (says("is an as_strided() that may look at elements which the tensor it is taken of does not have") &&
-      !p.settings[0].empty() && looks_past_its_tensor(p, setting))
+  if (says("is an as_strided() that may look at elements which the tensor it is taken of does not have") && is_open &&
+      looks_past_its_tensor(p, setting))
     return {Agreement::refused_storage, message};
-  if (says("refers to the storage of a tensor with elements of others around or between its own"))
+  if (says("refers to the storage of a tensor with elements of others around or between its own") &&
+      shows(&Conditions::refers_to_places))
     return {Agreement::refused_gaps, message};
-  if (says("Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass"))
+  if (says("Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass") &&
+      shows(&Conditions::grows))
     return {Agreement::refused_growing, message};
   if (says("Found an input that out= or resize_() made larger than its storage, which stays the caller's") &&
       resized_inputs(p, setting).larger)
@@ -386,14 +427,16 @@ Comparison refused(const Program& p, const std::string& message, std::size_t set
   if (says(" returned an invalid gradient at index "))
     if (const ResizedInputs r = resized_inputs(p, setting); r.smaller || r.reshaped)
       return {Agreement::refused_smaller_input, message};
-  if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
-      says("non-differentiable view input mutations"))
+  if ((says("no views of one tensor as the tape sees it") || says("non-differentiable view input mutations")) &&
+      shares_storage_of_inputs(p, setting))
     return {Agreement::refused_histories, message};
-  if (says("at least one input/output to the graph is a tensor subclass") ||
-      says("currently unsupported in the subclass use case") || says("currently not allowed on tensor subclasses") ||
-      says("There was no rule registered for HOP"))
+  if (says("a history of its own") && makes_history_on_inputs(p, setting)) return {Agreement::refused_histories, message};
+  if (p.wrapped && (says("at least one input/output to the graph is a tensor subclass") ||
+                    says("currently unsupported in the subclass use case") ||
+                    says("currently not allowed on tensor subclasses") || says("There was no rule registered for HOP")))
     return {Agreement::refused_wrappers, message};
-  if (message.ends_with("_: a leaf Variable that requires grad is being used in an in-place operation."))
+  if (message.ends_with("_: a leaf Variable that requires grad is being used in an in-place operation.") &&
+      shows(&Conditions::turns_leaf))
     return {Agreement::refused_leaf, message};
   return {Agreement::differs, "refused: " + message};
 }

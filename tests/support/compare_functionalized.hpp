@@ -17,7 +17,7 @@ enum class Agreement {
   // Eager is fine and the other way refuses, as docs/ir.md says it does:
   refused_as_strided,  // a write through as_strided of a view (R052)
   refused_storage,  // as_strided of elements that an argument, part of a larger storage, does not have
-  refused_backward,  // before it runs: eager runs it and then refuses the backward in the same words (a saved tensor was written)
+  refused_backward,  // before it runs: eager runs it and then refuses the backward in the same words, of the same tensor if a saved one was written
   refused_histories,  // arguments that share storage without being views of one tensor, or a result with a history of its own
   refused_wrappers,  // of wrapper tensors, in PyTorch's words: inputs or results of them that alias, or are not contiguous and written; conditions
   refused_leaf,  // an in-place view of a leaf under no_grad, which eager allows and PyTorch's compiled functions do not
@@ -61,8 +61,9 @@ Comparison compare_functionalized(const Program& p);
 Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform,
                                std::size_t setting = 0);
 
-// Which rule refused the program at a setting at which eager runs it, by its words; `differs` for
-// words that are none of them. `apart`: by what takes inputs that share a storage for apart.
+// Which rule refused the program at a setting at which eager runs it, by its words, where the
+// program does what the rule refuses; `differs` for other words and for other programs. `apart`: by
+// what takes inputs that share a storage for apart.
 Comparison refused(const Program& p, const std::string& message, std::size_t setting = 0, bool apart = false);
 
 // "agree", "refused: …"

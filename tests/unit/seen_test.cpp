@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "base/dtype.hpp"
 #include "ingot/ingot.hpp"
+#include "support/perturb.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -45,6 +47,26 @@ TEST(Seen, JudgesEachElementByItself) {
   EXPECT_TRUE(difference(p, 0, 1e-4));  // eight units of the numbers beside it are more than this
   EXPECT_EQ(difference(p, 4, 0.05), std::nullopt);
   EXPECT_TRUE(difference(p, 4, 100));
+}
+
+// Numbers between 1 and 5, so that a unit of the last place is about the same of each, and of both
+// parts of a complex one.
+TEST(Seen, JudgesByTheUnitsOfEveryType) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::c64}) {
+    Program p = program_of({rounding(Step::of("mul.Scalar", {0}, {1.1}))});
+    p.seed = 1;
+    p.grid = false;
+    p.bases[0].dtype = dtype;
+    p.bases[0].shift = 3;
+    const std::vector<double> found = numbers(run(p, make_inputs(p, {.gradients = false}).inputs)[0]);
+    const std::size_t parts = is_complex(dtype) ? 2 : 1;
+    for (int64_t element = 0; element < 4; element++) {
+      const double unit = unit_of(dtype) * found[static_cast<std::size_t>(element) * parts];
+      EXPECT_EQ(difference(p, element, 4 * unit), std::nullopt) << text(dtype) << " element " << element;
+      EXPECT_TRUE(difference(p, element, 100 * unit)) << text(dtype) << " element " << element;
+      EXPECT_TRUE(difference(p, element, -100 * unit)) << text(dtype) << " element " << element;
+    }
+  }
 }
 
 TEST(Seen, AllowsWhatCancellationLeaves) {
