@@ -75,13 +75,27 @@ TEST_F(CallSpec, I070_I112_KeywordsAndNesting) {
   EXPECT_EQ(
       refusal(Tree::dict({{Value("scale"), nested.in[3]}, {Value("flag"), Tree(Value(true))}, {Value("x"), nested.in[3]}})),
       "Ran into a kwarg keyword mismatch: Got the following keywords {'scale', 'flag', 'x'} but expected {'scale', 'flag'}");
-  EXPECT_NE(error_of([&] { model(Tree::tuple({nested.in[0]}), nested.kwargs()); }), "no error") << "another nesting";
+  // Another nesting: fewer positional arguments, a list for a dict, another number of parts, a leaf
+  // for a tuple, and the other way round.
+  const auto refused = [&](const Tree& args) { return error_of([&] { model(args, nested.kwargs()); }); };
+  const auto with_dict = [&](const Tree& k, const Tree& l) {
+    return Tree::tuple({nested.in[0], Tree::dict({{Value("k"), k}, {Value("l"), l}})});
+  };
+  EXPECT_EQ(refused(Tree::tuple({nested.in[0]})), "input inputs[0] must be a tuple of 2, got a tuple of 1");
+  EXPECT_EQ(refused(Tree::tuple({nested.in[0], Tree::list({nested.in[1], nested.in[2]})})),
+            "input inputs[0][1] must be a dict of 2, got a list of 2");
+  EXPECT_EQ(refused(with_dict(nested.in[1], Tree::tuple({nested.in[2], nested.in[2]}))),
+            "input inputs[0][1]['l'] must be a tuple of 1, got a tuple of 2");
+  EXPECT_EQ(refused(with_dict(nested.in[1], nested.in[2])), "input inputs[0][1]['l'] must be a tuple of 1, got Tensor");
+  EXPECT_EQ(refused(with_dict(Tree::tuple({nested.in[1]}), Tree::tuple({nested.in[2]}))),
+            "input inputs[0][1]['k'] must be a single value, got a tuple of 1");
 
   CallableModel plain(std::make_shared<ModelContainerRunner>(mlp()));
   expect_close(plain(Tree::tuple({mlp_input()})).leaf().tensor(), mlp_output());
   EXPECT_EQ(error_of([&] { plain(Tree::tuple({mlp_input()}), Tree::dict({{Value("mask"), Tree(mlp_input())}})); }),
             "Ran into a kwarg keyword mismatch: Got the following keywords {'mask'} but expected {}");
-  EXPECT_NE(error_of([&] { plain(Tree::tuple({mlp_input(), mlp_input()})); }), "no error");
+  EXPECT_EQ(error_of([&] { plain(Tree::tuple({mlp_input(), mlp_input()})); }),
+            "input inputs[0] must be a tuple of 1, got a tuple of 2");
 }
 
 TEST_F(CallSpec, I070_ResultsThatAreNoTensors) {
