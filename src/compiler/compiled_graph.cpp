@@ -15,6 +15,7 @@
 #include "io/file.hpp"
 #include "loop/lowerer.hpp"
 #include "op/call.hpp"
+#include "pass/compiler_passes.hpp"
 #include "pass/dead_code.hpp"
 #include "tensor/geometry.hpp"
 
@@ -167,7 +168,8 @@ Graph CompiledGraph::computed(const Graph& graph) const {
     for (const Node* n : computed_) to.outputs.push_back(copier(const_cast<Node*>(n)));
     return to;
   };
-  return run_passes(graph, std::array{Pass{"computed_outputs", with_computed_outputs, true}, dead_code_pass()});
+  const Pass computed_outputs{kComputedOutputs.name, with_computed_outputs, kComputedOutputs.required};
+  return run_passes(graph, std::array{computed_outputs, dead_code_pass()});
 }
 
 void CompiledGraph::run_by(std::shared_ptr<GraphLibrary> library, std::size_t entry, GraphPlan plan) {

@@ -10,6 +10,7 @@
 #include "graph/storage_of.hpp"
 #include "op/call.hpp"
 #include "op/tensors.hpp"
+#include "pass/compiler_passes.hpp"
 #include "pass/decompose.hpp"
 #include "tensor/impl.hpp"
 
@@ -155,7 +156,7 @@ Pass taken_inputs_pass(const GraphToTake& g, const Values& metas) {
     copier.copy_outputs();
     return to;
   };
-  return {"taken_inputs", over_taken, true};
+  return {kTakenInputs.name, over_taken, kTakenInputs.required};
 }
 
 }  // namespace

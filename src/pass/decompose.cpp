@@ -13,6 +13,7 @@
 #include "op/source_note.hpp"
 #include "ops/shape/metadata_assertion.hpp"
 #include "ops/higher_order/random_state.hpp"
+#include "pass/compiler_passes.hpp"
 #include "pass/functional_trace.hpp"
 #include "tensor/impl.hpp"
 
@@ -184,7 +185,7 @@ const Decompositions& core_decompositions() {
 }
 
 Pass decompose_pass(ShapeEnv& sizes) {
-  return {"decompose", [&sizes](const Graph& g) { return Decomposing(g, sizes).run(); }, true};
+  return {kDecompose.name, [&sizes](const Graph& g) { return Decomposing(g, sizes).run(); }, kDecompose.required};
 }
 
 }  // namespace ingot

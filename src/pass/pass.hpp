@@ -43,7 +43,9 @@ struct PassDone {
 class PassScope {
  public:
   struct Options {
-    std::set<std::string, std::less<>> skip = {};  // passes of these names are left out
+    // Passes of these names are left out. AOT refuses to compile where there is none of such a name
+    // (require_skippable).
+    std::set<std::string, std::less<>> skip = {};
     std::function<void(const PassDone&)> after = {};  // called after each one that runs
   };
   explicit PassScope(Options options);
@@ -62,15 +64,18 @@ class PassScope {
 // The names that the scopes of this thread leave out.
 std::set<std::string, std::less<>> skipped_passes();
 // User error that names what can be skipped where the scopes of this thread leave out one of
-// `steps` that is required.
+// `steps` that is required, or what is none of them. `steps`: all that the compilation may come by
+// (AOT's pass_names).
 void require_skippable(std::span<const StepName> steps);
 
 // Whether everything that is made is verified: with INGOT_VERIFY in the environment, and in debug
 // builds.
 bool verifies();
 // Where everything is verified: internal error that names `maker` if the graph breaks a rule of
-// docs/ir.md (graph/verify.hpp), and `from`, which it was made of, breaks none. (Results of a
-// function that are no values of a graph, generators say, break one.)
+// docs/ir.md (graph/verify.hpp), but for two things. Random streams may be arguments and results,
+// and functions results (R004), though neither has a text. And where `from`, which it was made of,
+// breaks no rule but the one of records (its sizes were made up), that rule is not asked of the
+// graph.
 void verify_made(std::string_view maker, const Graph& made, const Graph& from);
 
 // The graph after these passes, in order. INGOT_LOG=passes says of each how long it took and how

@@ -3,18 +3,22 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <thread>
 
 #include "aot/context.hpp"
+#include "aot/passes.hpp"
 #include "compiler/aot_compiler.hpp"
 #include "compiler/compiled_graph.hpp"
 #include "e2e/compiled_model.hpp"
+#include "graph/save_policy.hpp"
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
 #include "host/library_entry.hpp"
 #include "host/package.hpp"
 #include "op/call.hpp"
+#include "op/op.hpp"
 #include "pass/pass.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
@@ -79,6 +83,59 @@ TEST_F(AotPair, GraphsAreTakenAsTheyAre) {
     }
     EXPECT_EQ(taken, dynamic ? 3 : 6);  // forward, backward and the function that writes, for all sizes or for each
   }
+}
+
+// It writes a matrix, and has a kernel alone.
+constinit const OpDef kPairOps[] = {{.schema = "pairs::shift(Tensor(a!) x) -> ()",
+                                     .meta = [](const Call&, Outputs&) {},
+                                     .kernel =
+                                         [](const Call& c, std::span<const Tensor>) {
+                                           const Tensor& x = c.tensor(0);
+                                           const int64_t down = x.strides()[0].value(), along = x.strides()[1].value();
+                                           for (int64_t i = 0; i < x.size(0).value(); i++)
+                                             for (int64_t j = 0; j < x.size(1).value(); j++)
+                                               x.data<float>()[i * down + j * along] += 1;
+                                         }}};
+
+// A pass that is in no list could not be looked up, nor refused to who wants to skip it; a name of
+// which no pass runs says nothing. The functions are such that together they come by every pass.
+TEST_F(AotPair, EachPassIsInTheListAndRuns) {
+  static const bool registered = (register_ops(kPairOps), true);
+  (void)registered;
+  std::set<std::string> seen, listed;
+  for (const StepName& p : pass_names()) EXPECT_TRUE(listed.emplace(p.name).second) << p.name << " is listed twice";
+  {
+    const PassScope scope({.after = [&](const PassDone& done) { seen.emplace(done.name); }});
+    // A pair, of which the backward makes random numbers again.
+    const TensorFunction drops = [](const TensorList& in) {
+      const CheckpointScope region;
+      return TensorList{dropout(in[0].mm(in[1]), 0.5).sin()};
+    };
+    const TensorList leaves{tracked(ones({4, 4})), tracked(ones({4, 4}))};
+    memory_efficient_fusion(drops)(leaves)[0].sum().backward();
+    EXPECT_EQ(leaves[1].grad().sizes(), (Shape{4, 4}));
+    // One that is taken as it is, without a trace.
+    const TensorFunction plain = [](const TensorList& in) { return TensorList{in[0].mm(in[1]).softmax(-1)}; };
+    memory_efficient_fusion(plain)(leaves)[0].sum().backward();
+    // An effect that has an order.
+    const TensorFunction acts = [](const TensorList& in) {
+      aten_value<"_print">("called");
+      return TensorList{in[0].sin()};
+    };
+    ::testing::internal::CaptureStderr();
+    aot_function(acts, {.unlift_effect_tokens = true})(TensorList{tracked(ones({2}))});
+    ::testing::internal::GetCapturedStderr();
+    // A write to what begins inside of a storage, said by places.
+    const TensorFunction writes = [](const TensorList& in) {
+      call(op("pairs::shift"), Values{in[0].t()});
+      return TensorList{in[0] + 1};
+    };
+    const auto part = [] { return TensorList{arange(20).to(float32).reshape({5, 4}).slice(0, 1, 4)}; };
+    const TensorList given = part(), taken = part();
+    expect_close(writes(given), memory_efficient_fusion(writes)(taken));
+    expect_close(given, taken);
+  }
+  EXPECT_EQ(seen, listed);
 }
 
 // What is read back from a folder is the graph whose entry point it is.

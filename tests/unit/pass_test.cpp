@@ -13,10 +13,12 @@
 #include "graph/verify.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "op/function.hpp"
 #include "pass/dead_code.hpp"
 #include "pass/merge_equal.hpp"
 #include "support/error_text.hpp"
 #include "tensor/impl.hpp"
+#include "tensor/random.hpp"
 
 namespace ingot {
 namespace {
@@ -103,6 +105,18 @@ TEST(Passes, ARequiredOneCannotBeSkipped) {
             "pass 'needed' cannot be skipped: what comes after it needs what it makes; those that can be skipped are none");
 }
 
+// In the words in which a stage is refused that does not exist.
+TEST(Passes, OneThatDoesNotExistCannotBeSkipped) {
+  const std::array steps{StepName{"dead_code"}, StepName{"needed", true}, StepName{"merge_equal"}};
+  const PassScope around({.skip = {"merge_equal"}});
+  EXPECT_EQ(error_of([&] { require_skippable(steps); }), "no error");
+  const PassScope scope({.skip = {"merge_equals"}});
+  EXPECT_EQ(error_of([&] { require_skippable(steps); }),
+            "there is no pass 'merge_equals' to skip; those that can be skipped are dead_code, merge_equal");
+  // A run of a few passes knows those few alone.
+  EXPECT_EQ(error_of([] { run_passes(example(), std::array{dead_code_pass()}); }), "no error");
+}
+
 TEST(Passes, ABadOneIsNamed) {
   setenv("INGOT_VERIFY", "1", 1);  // as all tests have it by their presets
   try {
@@ -134,6 +148,74 @@ TEST(Passes, OneThatRecordsWhatNoOpMakesIsNamed) {
             "node mul: records f64[2, 3][3, 1]cpu, and aten::mul.Tensor makes f32[2, 3][3, 1]cpu");
   EXPECT_EQ(fault(record({2, 4}, DType::f32)),
             "node mul: records f32[2, 4][4, 1]cpu, and aten::mul.Tensor makes f32[2, 3][3, 1]cpu");
+}
+
+// The rule that the pass breaks; "none".
+std::string fault_after(const Graph& g, const std::function<Graph(const Graph&)>& rewrite) {
+  try {
+    run_passes(g, std::array{Pass{"my_rewrite", rewrite}});
+    return "none";
+  } catch (const InternalError& e) {
+    const std::string what = e.what(), start = "pass 'my_rewrite' made a graph that breaks a rule: ";
+    const std::size_t at = what.find(start);
+    return at == what.npos ? what : what.substr(at + start.size(), what.find('\n') - at - start.size());
+  }
+}
+Graph with_results(const Graph& g, const std::vector<Argument>& more) {
+  Graph to = clone(g);
+  to.outputs.insert(to.outputs.end(), more.begin(), more.end());
+  return to;
+}
+
+// What a graph may hand on exempts nothing else that a pass makes of it.
+TEST(Passes, ABadOneIsNamedWhereTheGraphHandsOnWhatItDoesNotKnow) {
+  setenv("INGOT_VERIFY", "1", 1);
+  const Value stream = make_ref<Generator>(1), function = make_function([](Args) { return Values(); });
+  Graph draws;
+  Node* x = draws.placeholder("x");
+  draws.outputs = {draws.call(op("mul.Tensor"), {x, draws.call(op("rand.generator"), {Value(Shape{3}), stream})})};
+  draws.nodes().back()->meta = make_tensor(Geometry::contiguous({3}, DType::f32), {}, true);
+  for (const Graph& g : {with_results(draws, {}), with_results(example(), {stream}), with_results(example(), {function})}) {
+    SCOPED_TRACE(print(g));
+    EXPECT_NE(find_fault(g), "");
+    EXPECT_EQ(fault_after(g, without_dead_code), "none");
+    const Node* result = g.outputs[0].node();
+    const std::string foreign = text("the results: uses ", result->name, ", which is a node of another graph");
+    EXPECT_EQ(fault_after(g, bad), foreign);
+    EXPECT_EQ(fault_after(g, [&](const Graph& from) { return with_results(from, {g.outputs[0]}); }), foreign);
+  }
+  // A stream that stands for a tensor is no stream that is handed on; nor is a function an operand.
+  const auto over = [](const Value& v) {
+    return [v](const Graph& from) {
+      Graph to = clone(from);
+      to.nodes().back()->args[0] = v;
+      return to;
+    };
+  };
+  EXPECT_EQ(fault_after(draws, over(stream)).find("node mul: argument 'self' (position 1) must be Tensor, not "), 0u);
+  EXPECT_EQ(fault_after(draws, over(function)), "node mul: uses a function, which must be an attribute of the graph");
+  // Records are held to the ops as ever.
+  EXPECT_EQ(fault_after(with_results(draws, {stream}),
+                        [&](const Graph& from) {
+                          Graph to = clone(from);
+                          to.nodes().front()->meta = make_tensor(Geometry::contiguous({3}, DType::f64), {}, true);
+                          to.nodes()[1]->meta = to.nodes().back()->meta;
+                          return to;
+                        }),
+            "node mul: records f32[3][1]cpu, and aten::mul.Tensor makes f64[3][1]cpu");
+}
+
+// Sizes that somebody made up exempt what is recorded, and nothing else; what breaks another rule
+// is never made right by what was there before.
+TEST(Passes, ABadOneIsNamedWhereTheGraphHasFaultsOfItsOwn) {
+  setenv("INGOT_VERIFY", "1", 1);
+  const Traced traced = trace([](const TensorList& in) { return TensorList{in[0].sin() * in[1]}; }, {ones({2, 3}), ones({3})});
+  const Graph made_up = recording(traced.graph, make_tensor(Geometry::contiguous({7}, DType::f64), {}, true));
+  EXPECT_EQ(fault_after(made_up, without_dead_code), "none");
+  EXPECT_EQ(fault_after(made_up, bad), "the results: uses mul, which is a node of another graph");
+  const Graph right = example(), wrong = bad(right);
+  EXPECT_EQ(fault_after(wrong, bad), "the results: uses mul, which is a node of another graph");
+  EXPECT_EQ(fault_after(wrong, [&](const Graph&) { return clone(right); }), "none");
 }
 
 // Each has a symbol of its own for what the data decides, of which later values may be made.
