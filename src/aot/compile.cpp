@@ -201,6 +201,8 @@ FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& 
     parts.forward = run_passes(parts.forward, std::array{own_tokens_pass(std::exchange(a.meta.tokens, 0))});
     parts.backward = run_passes(parts.backward, std::array{own_tokens_of_backward_pass(tokens)});
   }
+  const std::size_t results = static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size();
+  say_roles(parts, results);
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
   publish(options, p.meta, layouts);
@@ -213,8 +215,7 @@ FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& 
   const GraphPair pair{std::make_shared<const Graph>(std::move(parts.forward)),
                        std::make_shared<const Graph>(std::move(parts.backward)), std::move(forward_examples),
                        std::move(backward_examples)};
-  const Saved saved{static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(),
-                    static_cast<std::size_t>(parts.saved_tensors), static_cast<std::size_t>(parts.saved_integers)};
+  const Saved saved{results, static_cast<std::size_t>(parts.saved_tensors), static_cast<std::size_t>(parts.saved_integers)};
   CompiledPair compiled = compile_pair(pair, saved, a, options, compiler_run, log, tell);
   FlatCallable graphs = around_graphs(a, std::move(compiled.forward), std::move(compiled.backward));
   if (options.debug_assert)

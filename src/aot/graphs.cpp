@@ -311,7 +311,7 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
     return all;
   };
   joint.graph = record(function, inputs, names, sizes, {.decompositions = decompositions, .tokens = meta.tokens});
-  for (std::size_t k = primals; k < joint.graph.inputs().size(); k++) joint.graph.inputs()[k]->role = InputRole::tangent;
+  for (std::size_t k = primals; k < joint.graph.inputs().size(); k++) joint.graph.inputs()[k]->role = Role::tangent;
   if (no_tangents) require_values(joint.graph);  // an exported one has everything that was recorded (A154)
   else joint.graph = finished(joint.graph);
   return joint;

@@ -8,7 +8,7 @@
 
 namespace ingot::aot {
 
-bool is_tangent(const Node& n) { return n.kind == NodeKind::placeholder && n.role == InputRole::tangent; }
+bool is_tangent(const Node& n) { return n.kind == NodeKind::placeholder && n.role == Role::tangent; }
 bool is_view(const Node& n) { return n.kind == NodeKind::call && n.op->is_view(); }
 bool is_random(const Node& n) { return n.kind == NodeKind::call && n.op->form() == Form::random; }
 bool draws(const Graph& g, const Node& n) {

@@ -144,6 +144,19 @@ std::vector<Node*> with_bindings(const Graph& joint, const std::vector<Node*>& i
   return bindings;
 }
 
+// Of what a part returns, and of what that is a view of: a compiler that takes the view after the
+// call computes the latter.
+void say_roles_of_results(const Graph& part, std::size_t own, Role of_others) {
+  std::vector<bool> said(part.nodes().size());
+  for (std::size_t k = 0; k < part.outputs.size(); k++)
+    for_each_node(part.outputs[k], [&](const Node* n) {
+      for (; n != nullptr && n->kind != NodeKind::placeholder && !said[at(n)]; n = viewed(*n)) {
+        said[at(n)] = true;
+        part.nodes()[at(n)]->role = k < own ? Role::value : of_others;
+      }
+    });
+}
+
 }  // namespace
 
 SavePlan plan_of(const std::vector<Node*>& saved) {
@@ -189,6 +202,13 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   inputs.insert(inputs.end(), tangents.begin(), tangents.end());
   parts.backward = run_passes(joint, std::array{part_pass(kBackwardPart, inputs, backward, effects.of_forward)});
   return parts;
+}
+
+void say_roles(Parts& parts, std::size_t results) {
+  for (Node* n : parts.backward.inputs())
+    if (!is_tangent(*n)) n->role = Role::saved;
+  say_roles_of_results(parts.forward, results, Role::saved);
+  say_roles_of_results(parts.backward, 0, Role::gradient);
 }
 
 Partitioner default_partitioner() { return partition_default; }

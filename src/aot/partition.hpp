@@ -41,6 +41,11 @@ Parts partition_default(const Joint& joint);
 // graph.
 Parts split(const Joint& joint, const std::vector<Node*>& saved, const std::vector<Node*>& integers);
 
+// Says what the parts hand over (Role): what the forward returns after its own `results` and what
+// the backward takes beside tangents is saved, what the backward returns are gradients. A node that
+// is a result of the forward and saved as well stays a result. Passes that copy nodes keep it.
+void say_roles(Parts& parts, std::size_t results);
+
 // What keeping these nodes, in this order, would keep alive.
 SavePlan plan_of(const std::vector<Node*>& saved);
 

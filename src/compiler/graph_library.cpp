@@ -22,8 +22,8 @@
 #include "loop/lowerer.hpp"
 #include "op/applied.hpp"
 #include "op/call.hpp"
+#include "pass/compiler_passes.hpp"
 #include "pass/functional_trace.hpp"
-#include "pass/pass.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/impl.hpp"
 #include "tensor/random.hpp"
@@ -164,7 +164,7 @@ Graph with_places_from_first(const Graph& graph) {
   copier.copy_outputs();
   return to;
 }
-Pass places_from_first_pass() { return {"places_from_first", with_places_from_first, true}; }
+Pass places_from_first_pass() { return {kPlacesFromFirst.name, with_places_from_first, kPlacesFromFirst.required}; }
 
 // A result of the trace as the graph says that it lies: whoever calls the library goes by that, and
 // a trace over examples that lie otherwise has another order of dims. Where the graph says that
@@ -298,6 +298,7 @@ GraphPart part_of(std::string entry, const Graph& graph, const Values& inputs) {
   for (std::size_t k = 0; k < traced.graph.outputs.size(); k++)
     if (const Argument& a = traced.graph.outputs[k]; a.is_value() && a.value().is_int())
       part.plan.fixed[k] = a.value().to_int().value();
+  hand_on_roles(graph, part.plan.taken, traced.graph);
   part.entry = function_entry(std::move(entry), std::move(traced.graph), std::move(traced.sizes));
   return part;
 }

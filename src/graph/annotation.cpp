@@ -123,14 +123,20 @@ class AnnotationParser {
 
 Value parse_annotation(std::string_view text, Names& symbols) { return AnnotationParser(text, symbols).parse(); }
 
-InputRole role_of_name(std::string_view name) { return name.starts_with(kTangents) ? InputRole::tangent : InputRole::value; }
+Role role_of_name(std::string_view name) { return name.starts_with(kTangents) ? Role::tangent : Role::value; }
 
-std::string_view word_of(InputRole role) { return role == InputRole::tangent ? "tangent" : "value"; }
+Role told_by_fx(Role role) { return role == Role::tangent ? role : Role::value; }
 
-std::optional<InputRole> take_role(std::string_view& annotation) {
-  for (const InputRole role : {InputRole::value, InputRole::tangent}) {
-    const std::string_view first = annotation.substr(0, annotation.find(' '));
-    if (first != word_of(role)) continue;
+std::string_view word_of(Role role) {
+  constexpr std::string_view kWords[] = {"value", "tangent", "saved", "gradient"};
+  static_assert(std::size(kWords) == static_cast<std::size_t>(Role::gradient) + 1);
+  return kWords[static_cast<std::size_t>(role)];
+}
+
+std::optional<Role> take_role(std::string_view& annotation, bool of_input) {
+  const std::string_view first = annotation.substr(0, annotation.find(' '));
+  for (const Role role : {Role::value, Role::tangent, Role::saved, Role::gradient}) {
+    if (first != word_of(role) || !(of_input ? is_of_input(role) : is_of_result(role) && role != Role::value)) continue;
     annotation.remove_prefix(std::min(first.size() + 1, annotation.size()));
     return role;
   }

@@ -16,7 +16,7 @@ Node* GraphCopier::copy(const Node& n) {
   for (const Argument& a : n.args) args.push_back((*this)(a));
   Node* c = nullptr;
   switch (n.kind) {
-    case NodeKind::placeholder: c = to_.placeholder(n.name, n.role); break;
+    case NodeKind::placeholder: c = to_.placeholder(n.name); break;
     case NodeKind::attribute: c = to_.attribute(n.target, n.name); break;
     case NodeKind::call: c = to_.call(*n.op, std::move(args), n.name); break;
     case NodeKind::item:
@@ -28,6 +28,7 @@ Node* GraphCopier::copy(const Node& n) {
     case NodeKind::vmap: c = to_.vmap(n.vmap_call, std::move(args), n.name); break;
     case NodeKind::unsupported: c = to_.unsupported(n.target, std::move(args), n.name); break;
   }
+  c->role = n.role;
   c->meta = n.meta;
   c->stack_trace = n.stack_trace;
   c->module_path = n.module_path;

@@ -37,7 +37,7 @@ Node* Graph::add(NodeKind kind, std::string_view name, std::vector<Argument> arg
   return nodes_.back().get();
 }
 
-Node* Graph::placeholder(std::string_view name, InputRole role) {
+Node* Graph::placeholder(std::string_view name, Role role) {
   INGOT_ENSURE(inputs_.size() == nodes_.size(), "placeholder ", name, " comes after a node that is none");
   inputs_.push_back(add(NodeKind::placeholder, name, {}));
   inputs_.back()->role = role;

@@ -60,23 +60,29 @@ enum class NodeKind : uint8_t {
   unsupported,  // a call of `target`, which Ingot does not know: the program can be read and listed, not run
 };
 
-// What an input is to those who made the graph.
-enum class InputRole : uint8_t {
-  value,    // anything
-  tangent,  // of a joint or backward graph: the gradient of a result, which is known when the backward runs
+// What an input or a result is to those who made the graph; entry points of programs say it in the
+// same words (program/entry_point.hpp).
+enum class Role : uint8_t {
+  value,     // anything
+  tangent,   // input of a joint or backward graph: the gradient of a result, which is known when the backward runs
+  saved,     // result of a forward, or input of its backward: what the one keeps for the other
+  gradient,  // result of a backward
 };
+using InputRole = Role;  // where an input alone is meant
+inline bool is_of_input(Role r) { return r != Role::gradient; }
+inline bool is_of_result(Role r) { return r != Role::tangent; }
 
 struct Node {
   NodeKind kind = NodeKind::call;
-  InputRole role = InputRole::value;  // placeholder
-  int id = 0;                         // position in its graph: a key for dense tables
-  std::string name;                   // unique in its graph, an identifier
-  const Op* op = nullptr;             // call
-  ScalarFunction function{};          // scalar
-  VmapCall vmap_call{};               // vmap
-  std::string target;                 // attribute: the key in Graph::attributes; unsupported: what it would call
-  int index = 0;                      // item
-  std::vector<Argument> args;         // call: one for each argument of the schema, defaults filled in
+  Role role = Role::value;     // placeholder: what it comes as; others: what they, or views of them, are returned as
+  int id = 0;                  // position in its graph: a key for dense tables
+  std::string name;            // unique in its graph, an identifier
+  const Op* op = nullptr;      // call
+  ScalarFunction function{};   // scalar
+  VmapCall vmap_call{};        // vmap
+  std::string target;          // attribute: the key in Graph::attributes; unsupported: what it would call
+  int index = 0;               // item
+  std::vector<Argument> args;  // call: one for each argument of the schema, defaults filled in
 
   // What the node makes, as far as known: a fake tensor, a list of them, or a (symbolic) number.
   // None: unknown.
@@ -122,7 +128,7 @@ class Graph {
 
   // Each adds a node at the end. `name` is a wish: the node gets it, or it with a suffix
   // (names.hpp). Without a wish the name is the one FX would choose.
-  Node* placeholder(std::string_view name, InputRole role = InputRole::value);
+  Node* placeholder(std::string_view name, Role role = Role::value);
   // What the key stands for may be added to `attributes` later.
   Node* attribute(std::string_view key, std::string_view name = {});
   // `args` may stop early: the schema's defaults are filled in. User error for more than the schema

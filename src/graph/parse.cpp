@@ -181,8 +181,8 @@ class GraphParser final : TextScope {
     while (in_.accept(",")) {
       const std::size_t at = (in_.peek(), in_.position());
       const std::string name = new_name(in_.expect_identifier("the name of an input"), at);
-      InputRole role = role_of_name(name);
-      const Value meta = annotation(&role);
+      Role role = role_of_name(name);
+      const Value meta = annotation(role, true);
       define(graph_.placeholder(name, role), at, meta);
     }
     in_.expect(")");
@@ -210,14 +210,14 @@ class GraphParser final : TextScope {
     values_.emplace(n->name, Definition{n, at});
   }
 
-  // Of an input it may say the role too, or alone.
-  Value annotation(InputRole* role = nullptr) {
+  // It may say the role too, or alone.
+  Value annotation(Role& role, bool of_input) {
     if (!in_.accept(":")) return {};
     const std::size_t at = (in_.peek(), in_.position());
     const std::string s = in_.string();
     std::string_view rest = s;
-    if (const auto said = role ? take_role(rest) : std::nullopt) {
-      *role = *said;
+    if (const auto said = take_role(rest, of_input)) {
+      role = *said;
       if (rest.empty()) return {};
     }
     try {
@@ -266,9 +266,11 @@ class GraphParser final : TextScope {
   void statement() {
     const std::size_t at = in_.position();
     const std::string name = new_name(in_.expect_identifier("a statement"), at);
-    const Value meta = annotation();
+    Role role = Role::value;
+    const Value meta = annotation(role, false);
     in_.expect("=");
     Node* n = right_hand_side(name);
+    n->role = role;
     if (n->name != name) in_.fail(at, text("'", name, "' cannot name a value"));
     n->stack_trace = stack_trace_;
     define(n, at, meta);

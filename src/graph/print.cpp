@@ -142,9 +142,11 @@ class Printer {
   }
 
   std::string annotation(const Graph& g, const Node& n) const {
-    // FX has no roles: where the name tells it, as in all of the AOT stack, the text is FX's.
-    const bool says_role = n.kind == NodeKind::placeholder && n.role != role_of_name(n.name);
-    std::string said(says_role ? word_of(n.role) : "");
+    // FX has no roles: where the name tells that an input is a tangent, as in all of the AOT stack,
+    // the text of its forms is FX's.
+    const Role role = form_ == GraphForm::full ? n.role : told_by_fx(n.role);
+    const bool says_role = role != (n.kind == NodeKind::placeholder ? role_of_name(n.name) : Role::value);
+    std::string said(says_role ? word_of(role) : "");
     const std::string known = form_ == GraphForm::plain ? "" : known_text(g, n);
     if (says_role && !known.empty()) said += ' ';
     said += known;

@@ -49,7 +49,8 @@ std::string node_difference(const Node& a, const Node& b) {
   if (a.kind != b.kind) return text("node ", a.name, " has kind ", kind_name(a.kind), ", and ", kind_name(b.kind));
   const bool same_call = a.kind == NodeKind::call ? a.op == b.op : called(a) == called(b);
   if (!same_call) return text("node ", a.name, " is ", called(a), ", and ", called(b));
-  if (a.role != b.role) return text("input ", a.name, " is a ", word_of(a.role), ", and a ", word_of(b.role));
+  if (told_by_fx(a.role) != told_by_fx(b.role))
+    return text("input ", a.name, " is a ", word_of(a.role), ", and a ", word_of(b.role));
   const std::string d = arguments_difference(a.args, b.args, "argument");
   return d.empty() ? d : text("node ", a.name, ": ", d);
 }

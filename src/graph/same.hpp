@@ -1,5 +1,6 @@
-// Structural equality of graphs: the same program, node by node. What is known about values (meta)
-// and where the nodes come from (stack traces) is not compared.
+// Structural equality of graphs: the same program, node by node. What is known about values (meta),
+// what those who made the graph call them (roles, but for tangents) and where the nodes come from
+// (stack traces) is not compared.
 #pragma once
 #include <string>
 
@@ -13,8 +14,8 @@ bool is_list(const Value& v);  // of any kind
 bool same(const Value& a, const Value& b);
 
 // The first difference in words ("node mul: argument 1 is 2, and 3"); empty where there is none.
-// Names, order, roles of inputs, operators, arguments, results and attributes count; tensors of
-// attributes are compared by identity, subgraphs by structure.
+// Names, order, which inputs are tangents, operators, arguments, results and attributes count;
+// tensors of attributes are compared by identity, subgraphs by structure.
 std::string difference(const Graph& a, const Graph& b);
 inline bool same(const Graph& a, const Graph& b) { return difference(a, b).empty(); }
 

@@ -12,7 +12,7 @@ namespace ingot {
 enum class GraphForm : uint8_t {
   plain,     // def forward(self, …): the nodes, and nothing else
   readable,  // class <lambda>(torch.nn.Module): with element types and sizes, source lines, and subgraphs as nested classes
-  full,      // readable, and the strides and device of every tensor
+  full,      // readable, and the strides and device of every tensor, and the roles of inputs and results
 };
 
 // Any graph prints; what does not verify (verify.hpp) may not read back. A node's attributes are
@@ -36,11 +36,11 @@ struct ParseOptions {
 // Reads either form. The graph's attributes are those of the options, then what the text adds, in
 // order. A node's `meta` is what its annotation says (contiguous where it has no strides), its
 // stack trace the one frame of the comment above. An input is a tangent where its name or its
-// annotation says so (annotation.hpp). Operators Ingot does not know become unsupported nodes. User
-// error with file, line, column, the lines around and what was expected for anything
-// that is not such a text; also for arguments that do not fit the operator's schema, names that are
-// used before their definition or after their release, lists or classes that nest deeper than
-// kMaxGraphTextDepth.
+// annotation says so; the other roles are what annotations say (annotation.hpp). Operators Ingot
+// does not know become unsupported nodes. User error with file, line, column, the lines around and
+// what was expected for anything that is not such a text; also for arguments that do not fit the
+// operator's schema, names that are used before their definition or after their release, lists or
+// classes that nest deeper than kMaxGraphTextDepth.
 Graph parse_graph(std::string_view text, const ParseOptions& options = {});
 inline constexpr int kMaxGraphTextDepth = 64;
 

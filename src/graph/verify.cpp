@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/index.hpp"
 #include "op/excerpt.hpp"
+#include "graph/annotation.hpp"
 #include "graph/node_table.hpp"
 #include "graph/same.hpp"
 #include "graph/shape_rule.hpp"
@@ -130,7 +131,10 @@ class Verifier {
   }
 
   std::string kind_fault(const Node& n) {
-    if (n.kind == NodeKind::placeholder) return placeholder_fault(n);
+    const bool is_input = n.kind == NodeKind::placeholder;
+    if (!(is_input ? is_of_input(n.role) : is_of_result(n.role)))
+      return text(is_input ? "an input" : "a node that is no input", " cannot be a ", word_of(n.role));
+    if (is_input) return placeholder_fault(n);
     body_began_ = true;
     switch (n.kind) {
       case NodeKind::attribute: return graph_.find_attribute(n.target) ? "" : text("the graph has no attribute ", n.target);

@@ -1,5 +1,7 @@
 #include "program/entry_point.hpp"
 
+#include <set>
+
 #include "base/error.hpp"
 
 namespace ingot {
@@ -11,6 +13,11 @@ void add_unsupported(const Graph& g, std::vector<const Node*>& out) {
     if (n->kind == NodeKind::unsupported) out.push_back(n.get());
   for (const auto& [key, attribute] : g.attributes)
     if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&attribute)) add_unsupported(**inner, out);
+}
+
+// An input that is handed back has the role that it came with, and none as a result.
+Role role_of_result(const Argument& a) {
+  return a.is_node() && a.node()->kind != NodeKind::placeholder ? a.node()->role : Role::value;
 }
 
 }  // namespace
@@ -82,10 +89,23 @@ EntryPoint function_entry(std::string name, Graph graph, ShapeEnv sizes) {
     InputSpec& s = e.inputs.emplace_back();
     s.node = n;
     s.name = n->name;
+    s.role = n->role;
   }
-  e.outputs.resize(e.graph.outputs.size());
+  for (const Argument& a : e.graph.outputs) e.outputs.emplace_back().role = role_of_result(a);
   e.sizes = std::move(sizes);
   return e;
+}
+
+void hand_on_roles(const Graph& from, std::span<const std::size_t> taken, Graph& to) {
+  INGOT_ENSURE(to.inputs().size() == taken.size() && to.outputs.size() == from.outputs.size(), "a graph of ", taken.size(),
+               " inputs and ", from.outputs.size(), " outputs became one of ", to.inputs().size(), " and ", to.outputs.size());
+  for (std::size_t k = 0; k < taken.size(); k++) to.inputs()[k]->role = from.inputs()[taken[k]]->role;
+  std::set<const Node*> has_role;
+  for (std::size_t k = 0; k < to.outputs.size(); k++) {
+    const Argument& a = to.outputs[k];
+    if (!a.is_node() || a.node()->kind == NodeKind::placeholder || !has_role.insert(a.node()).second) continue;
+    a.node()->role = role_of_result(from.outputs[k]);
+  }
 }
 
 }  // namespace ingot

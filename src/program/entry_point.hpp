@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,14 @@
 
 namespace ingot {
 
+// Who gives an input, and who gets an output, is its kind. What the value is to those who made the
+// graph is its role, in the graph's own words: tangents and saved values come from the caller, and
+// gradients of a backward go to it, as any value does.
+
 struct InputSpec {
   enum class Kind : uint8_t { user, parameter, buffer, constant, token, custom_object };
   Kind kind = Kind::user;
+  Role role = Role::value;
   Node* node = nullptr;    // its placeholder; null for a user input whose value was fixed when the program was made
   std::string name;        // of state: the name in the module ("l.weight"); else the graph's name
   bool persistent = true;  // of a buffer
@@ -35,6 +41,7 @@ struct OutputSpec {
   };
   Kind kind = Kind::user;
   std::string target;  // of mutations and gradients: the parameter or buffer, or the graph's name of the user input
+  Role role = Role::value;
 
   // Whether the output is a leaf of what the caller gets.
   bool is_result() const { return kind == Kind::user || kind == Kind::loss; }
@@ -92,7 +99,12 @@ struct EntryPoint {
 };
 
 // Of such a graph, whose inputs are its caller's and whose outputs are results: a C++ function that
-// was traced, say.
+// was traced, say. Their roles are those that the graph says.
 EntryPoint function_entry(std::string name, Graph graph, ShapeEnv sizes);
+
+// `to` computes the outputs of `from`, in order, of the inputs of `from` at the places `taken`:
+// what they are to those who made `from`, they are in `to`. A node that is returned twice has the
+// first role.
+void hand_on_roles(const Graph& from, std::span<const std::size_t> taken, Graph& to);
 
 }  // namespace ingot

@@ -1,8 +1,11 @@
 // What both partitioners do (R108 to R116), on joint graphs made by hand.
 #include "pass/merge_equal.hpp"
 #include "expr/guards.hpp"
+#include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
+#include "graph/same.hpp"
 #include "graph/shape_env.hpp"
+#include "graph/text.hpp"
 #include "support/aot_harness.hpp"
 #include "unit/aot_joint.hpp"
 
@@ -67,7 +70,40 @@ TEST_F(AotPartitionRules, R112_ATangentIsOneByItsRoleAndNotByItsName) {
   for (const Parts& p : {partition_default(joint), partition_min_cut(joint)}) {
     EXPECT_EQ(names_of(p.forward.inputs()), Names({"tangents_of_a_curve"}));
     EXPECT_EQ(names_of(p.backward.inputs()), Names({"tangents_of_a_curve", "seed"}));
-    EXPECT_EQ(p.backward.inputs()[1]->role, InputRole::tangent);
+    EXPECT_EQ(p.backward.inputs()[1]->role, Role::tangent);
+  }
+}
+
+// What the parts hand over, by the places of inputs and outputs and not by their names.
+TEST_F(AotPartitionRules, R112_TheRolesOfAPair) {
+  JointBuilder b({}, {});
+  Node* x = b.input("tangents_of_a_curve", fake_of({4}));
+  Node* seed = b.tangent("seed", fake_of({4}));
+  Node *out = b.sin(x), *kept = b.sin(out), *view = b.call("view", {kept, Argument::list({Value(2), Value(2)})}, {2, 2});
+  Node* flat = b.call("view", {view, Argument::list({Value(4)})}, {4});
+  Node* gradient = b.mul(seed, b.mul(x, b.mul(out, flat)));
+  Parts p = split(b.joint({out, gradient, seed}, 1), {x, out, view}, {});
+  say_roles(p, 1);
+  using Roles = std::map<std::string, Role>;
+  const auto roles_of = [](const Graph& g) {
+    Roles roles;
+    for (const auto& n : g.nodes())
+      if (n->role != Role::value) roles[n->name] = n->role;
+    return roles;
+  };
+  // `out` is a result first; what a compiler computes of a view is what it is taken of.
+  EXPECT_EQ(roles_of(p.forward), (Roles{{view->name, Role::saved}, {kept->name, Role::saved}})) << print(p.forward);
+  // A tangent that is handed back stays one.
+  const Roles backward{{x->name, Role::saved},
+                       {out->name, Role::saved},
+                       {view->name, Role::saved},
+                       {"seed", Role::tangent},
+                       {gradient->name, Role::gradient}};
+  EXPECT_EQ(roles_of(p.backward), backward) << print(p.backward);
+  for (const Graph* g : {&p.forward, &p.backward}) {
+    EXPECT_EQ(roles_of(clone(*g)), roles_of(*g)) << "passes keep them";
+    EXPECT_EQ(roles_of(parse_graph(print(*g, GraphForm::full))), roles_of(*g)) << print(*g, GraphForm::full);
+    EXPECT_TRUE(same(parse_graph(print(*g)), *g));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "aot/inputs.hpp"
 #include "aot/tracing_context.hpp"
 #include "graph/interpret.hpp"
+#include "graph/text.hpp"
 #include "ingot/state.hpp"
 #include "op/source_note.hpp"
 #include "support/aot_harness.hpp"
@@ -92,6 +93,31 @@ TEST_F(AotSteps, R068_WithGradients) {
   EXPECT_EQ(events, (std::vector<std::string>{"compile backward in 5_backward grad=False autocast=False record=True inputs=2",
                                               "run backward grad=False autocast=False"}));
   EXPECT_EQ(numbers_of(x.grad()), std::vector<double>(4, 4));
+}
+
+// Compilers are told what the two graphs hand over, beside what they compute.
+TEST_F(AotSteps, R068_ThePairSaysWhatItKeepsAndReturns) {
+  std::map<GraphKind, std::shared_ptr<const Graph>> graphs;
+  const auto keeping = [&](GraphKind kind) -> Compiler {
+    return [&graphs, kind](std::shared_ptr<const Graph> g, const Values& examples) {
+      graphs[kind] = g;
+      return nop(std::move(g), examples);
+    };
+  };
+  const AotFunction f = aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].matmul(in[1]).sin()}; }),
+                                     {.forward = keeping(GraphKind::forward), .backward = keeping(GraphKind::backward)});
+  f(TensorList{tracked(ones({2, 2})), ones({2, 2})})[0].sum().backward();
+  ASSERT_EQ(graphs.size(), 2u);
+  const Graph &forward = *graphs[GraphKind::forward], &backward = *graphs[GraphKind::backward];
+  for (const Node* n : forward.inputs()) EXPECT_EQ(n->role, Role::value) << n->name;
+  EXPECT_EQ(forward.outputs[0].node()->role, Role::value);
+  EXPECT_TRUE(std::ranges::any_of(forward.outputs, [](const Argument& a) { return a.node()->role == Role::saved; }))
+      << print(forward, GraphForm::full);
+  ASSERT_EQ(backward.inputs().size(), forward.outputs.size());  // instead of the result its tangent
+  for (std::size_t k = 0; k < backward.inputs().size(); k++)
+    EXPECT_EQ(backward.inputs()[k]->role, k + 1 < backward.inputs().size() ? Role::saved : Role::tangent) << k;
+  EXPECT_EQ(backward.outputs[0].node()->role, Role::gradient);
+  EXPECT_TRUE(backward.outputs[1].is_none());
 }
 
 // Saved sizes make the backward's turn come at once, in the same place.

@@ -150,6 +150,18 @@ TEST(GraphParse, RefusesStatements) {
   }
 }
 
+TEST(GraphParse, RefusesRolesOfOtherNodes) {
+  const auto place = [](const std::string& input, const std::string& node) {
+    const std::string found =
+        fault("def forward(self, x: \"" + input + "f32[2]\"):\n    y: \"" + node + "f32[2]\" = -x\n    return (y,)\n");
+    return found.substr(0, found.find(": "));
+  };
+  for (const char* role : {"", "value ", "tangent ", "saved "}) EXPECT_EQ(place(role, ""), "no error") << role;
+  for (const char* role : {"", "saved ", "gradient "}) EXPECT_EQ(place("", role), "no error") << role;
+  EXPECT_EQ(place("gradient ", ""), "g.txt:1:22");
+  for (const char* role : {"value ", "tangent "}) EXPECT_EQ(place("", role), "g.txt:2:8") << role;
+}
+
 TEST(GraphParse, RefusesUseAfterRelease) {
   EXPECT_TRUE(fault("def forward(self, x):\n    y = -x;  x = None\n    z = x + 1\n    return ()\n")
                   .starts_with("g.txt:3:9: 'x' was released on line 2\n"));

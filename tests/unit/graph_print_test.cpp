@@ -51,7 +51,7 @@ TEST(GraphPrint, G01_G04_G06_NodesOnLinesReleasesAndAList) {
 // A097, backward of A085: no nodes at all, None among the results.
 TEST(GraphPrint, G01_NoNodes) {
   Graph g;
-  Node* x = g.placeholder("tangents_1", InputRole::tangent);
+  Node* x = g.placeholder("tangents_1", Role::tangent);
   g.outputs = {Argument(), x};
   g.returns = Returns::list;
   expect_text(g, "def forward(self, tangents_1):\n    return [None, tangents_1]\n");
@@ -468,10 +468,10 @@ TEST(GraphPrint, G08_ItemsHaveTheSourceOfTheirList) {
 TEST(GraphPrint, G08_RolesOfInputs) {
   Graph g;
   Node* x = with_meta(g.placeholder("x"), fake({2}));
-  Node* tangent = with_meta(g.placeholder("tangents_1", InputRole::tangent), fake({2}));
-  Node* seed = with_meta(g.placeholder("seed", InputRole::tangent), fake({2}));
+  Node* tangent = with_meta(g.placeholder("tangents_1", Role::tangent), fake({2}));
+  Node* seed = with_meta(g.placeholder("seed", Role::tangent), fake({2}));
   Node* value = with_meta(g.placeholder("tangents_of_a_curve"), fake({2}));
-  Node* unknown = g.placeholder("unknown", InputRole::tangent);
+  Node* unknown = g.placeholder("unknown", Role::tangent);
   g.outputs = {x, tangent, seed, value, unknown};
   const std::string end = "    return (x, tangents_1, seed, tangents_of_a_curve, unknown)\n";
   expect_text(g,
@@ -486,6 +486,39 @@ TEST(GraphPrint, G08_RolesOfInputs) {
   EXPECT_EQ(print(back, GraphForm::full), print(g, GraphForm::full));
   const std::string of_node = "def forward(self, x):\n    y: \"tangent f32[2]\" = -x\n    return (y,)\n";
   EXPECT_TRUE(error_of([&] { (void)parse_graph(of_node); }).starts_with("<graph>:2:8: ")) << "only inputs have roles";
+}
+
+// What the two graphs of a pair keep for each other and return: the full form alone says it, as it
+// does what else FX's forms have no place for.
+TEST(GraphPrint, G08_RolesOfAPair) {
+  Graph g;
+  Node* kept = with_meta(g.placeholder("sin", Role::saved), fake({2}));
+  Node* named = with_meta(g.placeholder("tangents_of_a_curve", Role::saved), fake({2}));
+  Node* tangent = with_meta(g.placeholder("tangents_1", Role::tangent), fake({2}));
+  Node* mul = with_meta(g.call(op("mul.Tensor"), {tangent, kept}), fake({2}));
+  Node* list = g.call(op("max.dim"), {named, Value(0)});
+  mul->role = Role::gradient;
+  list->role = Role::saved;
+  g.outputs = {mul, g.item(list, 0)};
+  expect_text(g, R"(def forward(self, sin, tangents_of_a_curve: "value", tangents_1):
+    mul = torch.ops.aten.mul.Tensor(tangents_1, sin);  tangents_1 = sin = None
+    max_1 = torch.ops.aten.max.dim(tangents_of_a_curve, 0);  tangents_of_a_curve = None
+    getitem = max_1[0];  max_1 = None
+    return (mul, getitem)
+)");
+  const std::string full = R"(class <lambda>(torch.nn.Module):
+    def forward(self, sin: "saved f32[2][1]cpu", tangents_of_a_curve: "saved f32[2][1]cpu", tangents_1: "f32[2][1]cpu"):
+        # No stacktrace found for following nodes
+        mul: "gradient f32[2][1]cpu" = torch.ops.aten.mul.Tensor(tangents_1, sin);  tangents_1 = sin = None
+        max_1: "saved" = torch.ops.aten.max.dim(tangents_of_a_curve, 0);  tangents_of_a_curve = None
+        getitem = max_1[0];  max_1 = None
+        return (mul, getitem)
+)";
+  expect_text(g, full, GraphForm::full);
+  const Graph back = parse_graph(full);
+  ASSERT_EQ(back.nodes().size(), g.nodes().size());
+  for (std::size_t k = 0; k < g.nodes().size(); k++) EXPECT_EQ(back.nodes()[k]->role, g.nodes()[k]->role) << g.nodes()[k]->name;
+  EXPECT_EQ(back.nodes()[3]->meta.tensor().sizes(), Shape{2}) << "and what is known of it";
 }
 
 // Attributes that nobody gives are made of what the text says about them.

@@ -44,6 +44,18 @@ TEST(GraphVerify, ShowsTheLinesAroundAFault) {
   verify(Spoiled().g);
 }
 
+TEST(GraphVerify, RolesFitTheirNodes) {
+  Spoiled s;
+  s.x->role = Role::saved;
+  s.sin->role = Role::saved;
+  s.add->role = Role::gradient;
+  EXPECT_EQ(s.fault(), "");
+  s.sin->role = Role::tangent;
+  EXPECT_EQ(s.fault(), "node sin: a node that is no input cannot be a tangent");
+  s.x->role = Role::gradient;
+  EXPECT_EQ(s.fault(), "node x: an input cannot be a gradient");
+}
+
 TEST(GraphVerify, OrderOfNodes) {
   Spoiled late, own, foreign, id;
   late.sin->args[0] = late.add;

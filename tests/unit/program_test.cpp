@@ -3,6 +3,8 @@
 
 #include "format/pt2/load.hpp"
 #include "format/pt2/write.hpp"
+#include "graph/copy.hpp"
+#include "graph/text.hpp"
 #include "ingot/ingot.hpp"
 #include "support/error_text.hpp"
 #include "support/listed_program.hpp"
@@ -47,6 +49,36 @@ TEST(ProgramEntries, AreFoundByName) {
   const Program p = counter(tensor({0.}));
   EXPECT_EQ(error_of([&] { (void)p.entry_named("write"); }), "listed: there is no entry point 'write'; it has step, read");
   EXPECT_EQ(error_of([&] { (void)counter(tensor({0.})).run(Values{}, 1); }), "listed takes 1 inputs, found 0");
+}
+
+// A graph says what its inputs and results are to those who made it, and so does its entry point.
+TEST(ProgramEntries, HaveTheRolesOfTheirGraphs) {
+  const Graph backward = parse_graph(R"(def forward(self, unused, kept: "saved", seed: "tangent"):
+    mul: "gradient" = torch.ops.aten.mul.Tensor(seed, kept);  kept = None
+    neg = torch.ops.aten.neg.default(seed)
+    return [mul, neg, mul, seed]
+)");
+  const auto roles = [](const EntryPoint& e) {
+    std::vector<Role> all;
+    for (const InputSpec& s : e.inputs) all.push_back(s.role);
+    for (const OutputSpec& s : e.outputs) all.push_back(s.role);
+    return all;
+  };
+  const std::vector<Role> all{Role::value, Role::saved, Role::tangent, Role::gradient, Role::value, Role::gradient, Role::value};
+  const EntryPoint e = function_entry("backward", clone(backward), {});
+  EXPECT_EQ(roles(e), all);
+  // They are the caller's all the same.
+  EXPECT_EQ(e.user_inputs().size(), 3u);
+  EXPECT_EQ(e.result_leaves().size(), 4u);
+
+  // A trace of it has other nodes, takes what it needs, and says nothing.
+  Graph traced = parse_graph(R"(def forward(self, arg0_1, arg1_1):
+    mul = torch.ops.aten.mul.Tensor(arg0_1, arg1_1);  arg0_1 = None
+    neg = torch.ops.aten.neg.default(arg1_1)
+    return [mul, neg, mul, arg1_1]
+)");
+  hand_on_roles(backward, std::vector<std::size_t>{1, 2}, traced);
+  EXPECT_EQ(roles(function_entry("backward", std::move(traced), {})), std::vector<Role>(all.begin() + 1, all.end()));
 }
 
 // A .pt2 file has a place for one entry point of a program; one that is made by hand is written as
