@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "base/error.hpp"
+
 namespace ingot {
 namespace {
 
@@ -25,8 +27,8 @@ struct Names {
   }
 };
 
-// The note that code has its guards (codegen/emit.cpp): a library has it if everything in it does,
-// data too.
+// The note that code has its guards (codegen/machine.cpp): a library has it if everything in it
+// does, data too.
 struct GuardNote {
   Elf64_Nhdr header{4, 16, NT_GNU_PROPERTY_TYPE_0};
   char owner[4] = {'G', 'N', 'U', '\0'};
@@ -35,14 +37,25 @@ struct GuardNote {
 
 GuardNote guard_note(Arch arch) {
   GuardNote note{};
-  if (arch == Arch::x86_64) {
-    note.property = GNU_PROPERTY_X86_FEATURE_1_AND;
-    note.guards = GNU_PROPERTY_X86_FEATURE_1_IBT | GNU_PROPERTY_X86_FEATURE_1_SHSTK;
-  } else {
-    note.property = GNU_PROPERTY_AARCH64_FEATURE_1_AND;
-    note.guards = GNU_PROPERTY_AARCH64_FEATURE_1_BTI | GNU_PROPERTY_AARCH64_FEATURE_1_PAC;
+  switch (arch) {
+    case Arch::x86_64:
+      note.property = GNU_PROPERTY_X86_FEATURE_1_AND;
+      note.guards = GNU_PROPERTY_X86_FEATURE_1_IBT | GNU_PROPERTY_X86_FEATURE_1_SHSTK;
+      break;
+    case Arch::aarch64:
+      note.property = GNU_PROPERTY_AARCH64_FEATURE_1_AND;
+      note.guards = GNU_PROPERTY_AARCH64_FEATURE_1_BTI | GNU_PROPERTY_AARCH64_FEATURE_1_PAC;
+      break;
   }
   return note;
+}
+
+Elf64_Half elf_machine(Arch arch) {
+  switch (arch) {
+    case Arch::x86_64: return EM_X86_64;
+    case Arch::aarch64: return EM_AARCH64;
+  }
+  throw_internal_error(__FILE__, __LINE__, text("no object files for ", to_text(arch)));
 }
 
 }  // namespace
@@ -93,7 +106,7 @@ Object data_object(const std::string& name, const std::string& symbol, const std
   header.e_ident[EI_DATA] = ELFDATA2LSB;
   header.e_ident[EI_VERSION] = EV_CURRENT;
   header.e_type = ET_REL;
-  header.e_machine = arch == Arch::x86_64 ? EM_X86_64 : EM_AARCH64;
+  header.e_machine = elf_machine(arch);
   header.e_version = EV_CURRENT;
   header.e_shoff = out.size();
   header.e_ehsize = sizeof(Elf64_Ehdr);

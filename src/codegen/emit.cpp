@@ -22,6 +22,7 @@
 
 #include "base/error.hpp"
 #include "codegen/llvm_state.hpp"
+#include "codegen/machine.hpp"
 
 namespace ingot {
 namespace {
@@ -66,39 +67,17 @@ void set_target(llvm::Module& module, const llvm::TargetMachine& machine) {
   if (module.getPICLevel() != llvm::PICLevel::BigPIC) module.setPICLevel(llvm::PICLevel::BigPIC);  // a flag is added, not set
 }
 
-void set_function_attributes(llvm::Module& module, const Target& target) {
-  const std::string width = std::to_string(vector_bits(target));
+// Whom the functions are compiled for, and how their control flow is guarded (codegen/machine.hpp).
+void mark(llvm::Module& module, const Target& target) {
+  const Marks marks = marks_of(target);
+  for (const char* flag : marks.flags)
+    if (!module.getModuleFlag(flag)) module.addModuleFlag(llvm::Module::Min, flag, 1);
   for (llvm::Function& f : module) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", target.cpu);
     f.addFnAttr("target-features", target.features);
     f.addFnAttr(llvm::Attribute::NoUnwind);
-    if (arch_of(target) == Arch::x86_64) {  // without these LLVM splits 512-bit vectors in two
-      f.addFnAttr("prefer-vector-width", width);
-      f.addFnAttr("min-legal-vector-width", width);
-    }
-  }
-}
-
-// Return addresses are guarded, and functions that may be called through a pointer begin with a
-// mark (CET; PAC and BTI). The object has a note that says so, and a library if all that is linked
-// into it has.
-void guard_control_flow(llvm::Module& module, Arch arch) {
-  const auto flag = [&](const char* name) {
-    if (!module.getModuleFlag(name)) module.addModuleFlag(llvm::Module::Min, name, 1);
-  };
-  if (arch == Arch::x86_64) {
-    flag("cf-protection-return");
-    flag("cf-protection-branch");
-    return;
-  }
-  flag("sign-return-address");
-  flag("branch-target-enforcement");
-  for (llvm::Function& f : module) {  // the flags make the note alone
-    if (f.isDeclaration()) continue;
-    f.addFnAttr("sign-return-address", "non-leaf");
-    f.addFnAttr("sign-return-address-key", "a_key");
-    f.addFnAttr("branch-target-enforcement");
+    for (const auto& [name, value] : marks.attributes) f.addFnAttr(name, value);
   }
 }
 
@@ -181,8 +160,7 @@ void set_target(llvm::Module& module, const Target& target) {
 }
 
 Object emit(llvm::Module& module, const Target& target, CodeText* text, Effort effort) {
-  set_function_attributes(module, target);
-  guard_control_flow(module, arch_of(target));
+  mark(module, target);
   const LlvmUse use;
   llvm::TargetMachine& machine = target_machine(target, effort);
   set_target(module, machine);

@@ -3,6 +3,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "base/error.hpp"
+#include "codegen/machine.hpp"
 
 namespace ingot {
 namespace {
@@ -26,10 +27,6 @@ Layout layout_of(DType t) {
     default: throw_internal_error(__FILE__, __LINE__, text(name_of(t), " is no small float"));
   }
 }
-
-// Whether the processor converts between half and float; others would call a function that a model
-// library has not got.
-bool converts_half(const Target& target) { return arch_of(target) == Arch::aarch64 || has_feature(target, "f16c"); }
 
 class Converter {
  public:

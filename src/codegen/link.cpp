@@ -29,12 +29,21 @@ bool any_names(std::span<const Object> objects, std::string_view symbol) {
   return false;
 }
 
+// What lld calls the format of its output.
+const char* emulation(Arch arch) {
+  switch (arch) {
+    case Arch::x86_64: return "elf_x86_64";
+    case Arch::aarch64: return "aarch64linux";
+  }
+  throw_internal_error(__FILE__, __LINE__, text("no libraries for ", to_text(arch)));
+}
+
 // A link of objects to one file, which is there under a name of its own until it is done.
 class Link {
  public:
   Link(std::span<const Object> objects, const Target& target, const std::string& output)
       : objects_(objects), arch_(arch_of(target)), output_(output), partial_(output) {
-    add("ld.lld", "-m", arch_ == Arch::x86_64 ? "elf_x86_64" : "aarch64linux", "-o", partial_.path());
+    add("ld.lld", "-m", emulation(arch_), "-o", partial_.path());
     add("-z", "noexecstack");
     add("--build-id=none", "--threads=1");  // the same bytes every time
     add("--color-diagnostics=never");
@@ -49,6 +58,9 @@ class Link {
     // The runtime of a model goes in whole: nothing refers to the functions that it exports.
     if (any_names(objects_, "ingot_the_program"))
       add("--whole-archive", support_file(text("libingot_model_", to_text(arch_), ".a")), "--no-whole-archive");
+  }
+  void add_archives(std::span<const std::string> names) {
+    for (const std::string& name : names) add(support_file(name));
   }
   bool is_eager() const { return any_names(objects_, "ingot_eager_call"); }
   std::string eager_archive() const { return text("libingot_eager_", to_text(arch_), ".a"); }
@@ -83,7 +95,7 @@ std::string kernel_archive(const Target& target) {
 }
 
 void link_library(std::span<const Object> objects, const Target& target, const std::string& output,
-                  const std::function<void(const std::string&)>& finish) {
+                  const std::function<void(const std::string&)>& finish, std::span<const std::string> archives) {
   Link link(objects, target, output);
   link.add("-shared", "-soname", fs::path(output).filename().string());
   link.add("--gc-sections");  // of the kernels, what is used
@@ -102,6 +114,7 @@ void link_library(std::span<const Object> objects, const Target& target, const s
     link.add("--eh-frame-hdr");  // how that finds who catches an exception
   }
   if (!link.has_lines()) link.add("--strip-all");  // the names of all its functions are a fifth of a small file
+  link.add_archives(archives);
   link.add(kernel_archive(target));
   link.add_libc();
   const FileBeside& made = link.run();
@@ -109,7 +122,8 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   made.rename_to(output);
 }
 
-void link_object(std::span<const Object> objects, const Target& target, const NewNames& shown, const std::string& output) {
+void link_object(std::span<const Object> objects, const Target& target, const NewNames& shown, const std::string& output,
+                 std::span<const std::string> archives) {
   Link link(objects, target, output);
   link.add("-r");
   // Functions of one signature are one group, of which a program keeps the first that it meets:
@@ -121,6 +135,7 @@ void link_object(std::span<const Object> objects, const Target& target, const Ne
   // would go. What is not used is left out by the program's own link.
   if (link.is_eager()) link.add(support_file(link.eager_archive()));
   else link.add("--gc-sections");
+  link.add_archives(archives);
   link.add(kernel_archive(target));
   const bool keeps_locals = !link.is_eager() || link.has_lines();
   const FileBeside& made = link.run();

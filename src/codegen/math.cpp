@@ -1,7 +1,6 @@
 #include "codegen/math.hpp"
 
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "codegen/machine.hpp"
 
 namespace ingot {
 namespace {
@@ -61,8 +61,7 @@ Value call_libm(llvm::IRBuilder<>& b, ExprOp op, std::initializer_list<Value> ar
 class Inline {
  public:
   Inline(llvm::IRBuilder<>& b, const Target& target, Value like)
-      : b_(b), type_(like->getType()), single_(type_->getScalarType()->isFloatTy()),
-        has_scalef_(type_->getPrimitiveSizeInBits() == 512 && has_feature(target, "avx512f")) {}
+      : b_(b), target_(target), type_(like->getType()), single_(type_->getScalarType()->isFloatTy()) {}
 
   // float: 1.1 ulp, double: 1.1 ulp.
   Value exp(Value x) {
@@ -143,8 +142,9 @@ class Inline {
 
  private:
   llvm::IRBuilder<>& b_;
+  const Target& target_;
   llvm::Type* type_;
-  bool single_, has_scalef_;
+  bool single_;
 
   // x = 2^exponent (1 + f) with 1 + f between √½ and √2, s = f / (2 + f), and log(1 + f) = 2s +
   // s·series.
@@ -210,15 +210,10 @@ class Inline {
     }
     return p;
   }
-  // x 2^n, of a number and of the integer that it is: one instruction where the processor has it,
+  // x 2^n, of a number and of the integer that it is: one instruction where the machine has it,
   // else in two steps, so that results may be denormal or overflow as they should.
   Value scale(Value x, Value n, Value integer) {
-    if (has_scalef_) {
-      const llvm::Intrinsic::ID id =
-          single_ ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512 : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512;
-      Value all = llvm::Constant::getAllOnesValue(single_ ? b_.getInt16Ty() : b_.getInt8Ty());
-      return b_.CreateIntrinsic(id, {}, {x, n, x, all, b_.getInt32(4)});  // rounded as everything is
-    }
+    if (Value done = scaled(b_, target_, x, n)) return done;
     const int mantissa = single_ ? 23 : 52, bias = single_ ? 127 : 1023;
     Value half = b_.CreateAShr(integer, k(1));
     auto power = [&](Value e) { return b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(e, k(bias)), k(mantissa)), type_); };

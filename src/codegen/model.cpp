@@ -167,9 +167,12 @@ class TableEmitter {
   }
   Constant* device() {
     const std::string& table = model_.levels[0].device_table;
-    for (const Model::Level& l : model_.levels)
+    for (const Model::Level& l : model_.levels) {
       INGOT_ENSURE(l.device_table == table, "the levels of a library are for one device: expected '", table, "', found '",
                    l.device_table, "' of ", l.name);
+      INGOT_ENSURE(l.archives == model_.levels[0].archives, "the levels of a library have the same archives: ", l.name,
+                   " has others than ", model_.levels[0].name);
+    }
     return table.empty() ? null() : elsewhere(table);
   }
   // What another object of the link defines.

@@ -56,6 +56,9 @@ struct Model {
     // The symbol of the ingot_device (src/model/program.h) in whose memory all that its runs use
     // lies; what else is linked defines it. Empty: the CPU. The same at all levels of a model.
     std::string device_table;
+    // Static archives that the library is linked with (link.hpp) beside those of every model, by
+    // the names of their files: a device's functions, for the host. The same at all levels.
+    std::vector<std::string> archives;
     std::string name;                // "x86-64-v3"
     std::vector<uint64_t> features;  // that it needs, by the numbers of src/model/cpu.h
     std::vector<Code> codes;         // by entry

@@ -9,7 +9,8 @@ namespace ingot {
 // prefix that it is installed in; the same of the library that this code is part of (libingot.so);
 // in `ingot` of the folders where the loader looks for libraries, which a program that is linked
 // statically says at its link (-rpath); where INGOT_LIB_DIR says. No path is fixed when Ingot is
-// built, so an installation may be moved. User error that lists where it was looked for.
+// built, so an installation may be moved. A name that begins with / is the path itself. User error
+// that lists where it was looked for.
 std::string support_file(const std::string& name);
 
 }  // namespace ingot

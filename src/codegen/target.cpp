@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -63,9 +64,21 @@ std::vector<std::string> native_features() {
 
 #endif
 
-Arch arch_of(const llvm::Triple& triple) { return triple.getArch() == llvm::Triple::x86_64 ? Arch::x86_64 : Arch::aarch64; }
+std::optional<Arch> known_arch(const llvm::Triple& triple) {
+  switch (triple.getArch()) {
+    case llvm::Triple::x86_64: return Arch::x86_64;
+    case llvm::Triple::aarch64: return Arch::aarch64;
+    default: return std::nullopt;
+  }
+}
 
-const char* triple_of(Arch arch) { return arch == Arch::x86_64 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu"; }
+Arch arch_of(const llvm::Triple& triple) {
+  const std::optional<Arch> arch = known_arch(triple);
+  INGOT_REQUIRE(arch, "no code is made for the architecture of the target '", triple.str(), "': expected x86_64 or aarch64");
+  return *arch;
+}
+
+std::string triple_of(Arch arch) { return text(to_text(arch), "-unknown-linux-gnu"); }
 
 Arch native_arch() { return arch_of(llvm::Triple(llvm::sys::getProcessTriple())); }
 
@@ -95,15 +108,21 @@ Arch parse_arch(std::string_view name) {
   if (name == "x86_64" || name == "amd64") return Arch::x86_64;
   if (name == "aarch64" || name == "arm64") return Arch::aarch64;
   const llvm::Triple triple(llvm::Triple::normalize(llvm::StringRef(name.data(), name.size())));
-  const bool known = (triple.getArch() == llvm::Triple::x86_64 || triple.getArch() == llvm::Triple::aarch64) &&
-                     triple.isOSLinux() && triple.getEnvironment() == llvm::Triple::GNU;
-  INGOT_REQUIRE(known, "unknown target '", name, "': expected native, x86_64-linux-gnu or aarch64-linux-gnu");
-  return arch_of(triple);
+  const std::optional<Arch> arch = known_arch(triple);
+  INGOT_REQUIRE(arch && triple.isOSLinux() && triple.getEnvironment() == llvm::Triple::GNU, "unknown target '", name,
+                "': expected native, x86_64-linux-gnu or aarch64-linux-gnu");
+  return *arch;
 }
 
 }  // namespace
 
-std::string_view to_text(Arch arch) { return arch == Arch::x86_64 ? "x86_64" : "aarch64"; }
+std::string_view to_text(Arch arch) {
+  switch (arch) {
+    case Arch::x86_64: return "x86_64";
+    case Arch::aarch64: return "aarch64";
+  }
+  throw_internal_error(__FILE__, __LINE__, "an architecture without a name");
+}
 
 Target native_target() {
   const Arch arch = native_arch();
@@ -152,8 +171,11 @@ bool has_feature(const Target& target, std::string_view feature) {
 }
 
 int vector_bits(const Target& target) {
-  if (arch_of(target) == Arch::aarch64) return 128;
-  return has_feature(target, "avx512f") ? 512 : has_feature(target, "avx2") ? 256 : 128;
+  switch (arch_of(target)) {
+    case Arch::x86_64: return has_feature(target, "avx512f") ? 512 : has_feature(target, "avx2") ? 256 : 128;
+    case Arch::aarch64: return 128;
+  }
+  throw_internal_error(__FILE__, __LINE__, text("no vectors of ", target.triple));
 }
 
 }  // namespace ingot

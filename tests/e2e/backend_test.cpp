@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 
 #include "backend/cpu/microkernel.hpp"
 #include "base/error.hpp"
 #include "codegen/link.hpp"
+#include "codegen/rename_symbols.hpp"
 #include "compiler/constants.hpp"
 #include "e2e/compiled_model.hpp"
 #include "ingot/ingot.hpp"
@@ -100,6 +102,11 @@ TEST(Backend, ContractionsAskForAMicrokernel) {
     }
 }
 
+TEST(Backend, ATargetThatNoneIsForIsAUserError) {
+  EXPECT_NO_THROW(backend_of(native_target()));
+  EXPECT_THROW(backend_of({"nvptx64-nvidia-cuda", "sm_90a", ""}), UserError) << "it is no processor";
+}
+
 TEST(Backend, WithoutAMicrokernelLoopsMakeTheSums) {
   for (const auto& [element, sums] : {std::pair{"f64", "f64"}, std::pair{"i32", "i32"}, std::pair{"i8", "i32"}}) {
     const loop::Program p = scheduled_product("x86-64-v3", element, sums);
@@ -136,12 +143,12 @@ class BackendRun : public CompiledModel {
     model.levels[0].codes.push_back({loop::parse_program(program), {}});
     return model;
   }
-  // The library, of these objects and what is made of the model.
+  // The library, of these objects, what is made of the model, and its archives.
   std::string link(const Model& model, const std::string& name, std::vector<Object> objects, CodeText* code = nullptr) const {
-    const Target& target = model.levels[0].target;
-    for (Object& o : backend_of(target).generate_code(model, 0, code)) objects.push_back(std::move(o));
+    const Model::Level& level = model.levels[0];
+    for (Object& o : backend_of(level.target).generate_code(model, 0, code)) objects.push_back(std::move(o));
     objects.push_back(generate_table(model));
-    link_library(objects, target, path(name));
+    link_library(objects, level.host, path(name), {}, level.archives);
     return path(name);
   }
 };
@@ -228,6 +235,15 @@ TEST_F(BackendDevice, ALibraryIsForTheOneThatItsLevelsName) {
   }
 }
 
+TEST_F(BackendDevice, ItsTableMayLieInAnArchive) {
+  model.levels[0].device_table = kDeviceTable;
+  model.levels[0].archives = {path("libdevice.a")};
+  std::ofstream(path("libdevice.a"), std::ios::binary) << archive_of(device_table(model.levels[0].host));
+  ModelContainerRunner runner(link(model, "archived.so", weights()), {.device = "cuda:1"});
+  const Tensor x = randn({3, 4});
+  EXPECT_EQ(runner.run({x}).at(0).to_vector<float>(), (x * w).to_vector<float>());
+}
+
 TEST_F(BackendDevice, WithoutItsTableThereIsNoLibrary) {
   model.levels[0].device_table = kDeviceTable;
   try {
@@ -238,6 +254,9 @@ TEST_F(BackendDevice, WithoutItsTableThereIsNoLibrary) {
   }
   model.levels.push_back(model.levels[0]);
   model.levels[1].device_table = "";
+  EXPECT_THROW(generate_table(model), InternalError);
+  model.levels[1].device_table = kDeviceTable;
+  model.levels[1].archives = {"libdevice.a"};
   EXPECT_THROW(generate_table(model), InternalError);
 }
 

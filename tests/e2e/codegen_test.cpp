@@ -19,6 +19,7 @@
 #include "codegen/data_object.hpp"
 #include "codegen/emit.hpp"
 #include "codegen/link.hpp"
+#include "codegen/rename_symbols.hpp"
 #include "codegen/target.hpp"
 #include "support/test_folder.hpp"
 
@@ -116,6 +117,19 @@ TEST(CodegenTarget, OtherNamesAreUserErrors) {
   EXPECT_NE(message_of([&] { parse_target(foreign, "native"); }).find("the processor of this machine"), std::string::npos);
 }
 
+// A target may be written by hand. Of some triples the beginning is a known architecture's name.
+TEST(CodegenTarget, ArchitecturesThatNobodyMakesCodeForAreUserErrors) {
+  for (const char* triple : {"nvptx64-nvidia-cuda", "riscv64-linux-gnu", "aarch64_be-linux-gnu", "i686-linux-gnu", ""}) {
+    const Target target{triple, "", ""};
+    const std::string expected =
+        text("no code is made for the architecture of the target '", triple, "': expected x86_64 or aarch64");
+    EXPECT_EQ(message_of([&] { arch_of(target); }), expected);
+    EXPECT_EQ(message_of([&] { vector_bits(target); }), expected);
+    EXPECT_EQ(message_of([&] { kernel_archive(target); }), expected);
+    EXPECT_EQ(message_of([&] { emit_text("add.ll", kAddArrays, target); }), expected);
+  }
+}
+
 TEST(CodegenTarget, ProcessorsImplyFeatures) {
   EXPECT_TRUE(has_feature(parse_target("x86_64", "x86-64-v3"), "avx2"));
   EXPECT_FALSE(has_feature(parse_target("x86_64", "x86-64-v3"), "avx512f"));
@@ -210,6 +224,33 @@ TEST_F(CodegenLink, TakesOnlyTheKernelsInUse) {
   }
   const std::string native(to_text(arch_of(native_target())));
   EXPECT_GT(load<int64_t (*)()>(path(native + "-linux-gnu"), "tasks")(), 0);
+}
+
+TEST_F(CodegenLink, TakesWhatIsUsedOfArchives) {
+  for (const char* name : kTargets) {
+    const Target target = parse_target(name);
+    const std::string archive = path(text(name, ".a")), object_file = path(text(name, ".o"));
+    std::ofstream(archive, std::ios::binary)
+        << archive_of(emit_text("brought.ll", "define hidden i64 @brought() {\n  ret i64 7\n}\n", target));
+    const Object object = emit_text("asks.ll",
+                                    "declare i64 @brought()\n"
+                                    "define i64 @f() {\n  %n = call i64 @brought()\n  ret i64 %n\n}\n",
+                                    target);
+    EXPECT_NE(message_of([&] { link_library({&object, 1}, target, path("none.so")); }).find("undefined symbol: brought"),
+              std::string::npos);
+    link_library({&object, 1}, target, path(name), {}, {&archive, 1});
+    EXPECT_EQ(output_of("nm -D --defined-only " + path(name)).find("brought"), std::string::npos);
+    link_object({&object, 1}, target, {{"f", "named"}}, object_file, {&archive, 1});
+    const std::string undefined = output_of("nm --undefined-only " + object_file);
+    EXPECT_EQ(undefined.find("brought"), std::string::npos) << undefined;
+  }
+  const std::string native(to_text(arch_of(native_target())));
+  EXPECT_EQ(load<int64_t (*)()>(path(native + "-linux-gnu"), "f")(), 7);
+
+  const Object object = emit_text("add.ll", kAddArrays, native_target());
+  const std::string nowhere = "libingot_nowhere.a";
+  const auto link = [&] { link_library({&object, 1}, native_target(), path("none.so"), {}, {&nowhere, 1}); };
+  EXPECT_NE(message_of(link).find("this installation of Ingot lacks libingot_nowhere.a"), std::string::npos);
 }
 
 TEST_F(CodegenLink, LibrariesNameTheLibcTheyNeed) {

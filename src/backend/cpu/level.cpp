@@ -5,7 +5,9 @@
 namespace ingot::cpu {
 
 Model::Level level_for(const Target& target) {
-  Model::Level level{target, target, {}, target.cpu, {}, {}};
+  Model::Level level;
+  level.target = level.host = target;
+  level.name = target.cpu;
   auto add = [&](uint64_t id, const char* feature) {
     if (has_feature(target, feature)) level.features.push_back(id);
   };
