@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <map>
 #include <memory>
 #include <set>
@@ -234,17 +235,19 @@ std::vector<EntryFile> entry_files(const CompileVerb& o) {
   return entries;
 }
 
+// `read`: what the files are as one program, for the caller to let go of when nobody waits any
+// more.
 void compile_files(const CompileVerb& o, const std::vector<EntryFile>& entries, const CompileOptions& options,
-                   std::chrono::steady_clock::time_point start) {
+                   std::chrono::steady_clock::time_point start, std::optional<Program>& read) {
   std::vector<Program> programs;
   for (const EntryFile& e : entries) {
     programs.push_back(load_program(e.file, e.model));
     programs.back().main().name = e.name;
     if (!o.weights_from.empty()) supply_weights(programs.back(), o.weights_from);
   }
-  Program program = join(std::move(programs));
+  read = join(std::move(programs));
   options.after({"read", seconds_since(start), {}});
-  compile(program, o.output, options);
+  compile(*read, o.output, options);
 }
 
 // User error for what makes files beside the library, where the library is for standard output.
@@ -272,6 +275,7 @@ void run(CompileVerb& o) {
   require_skipped(options);
   if (is_loop) require_loop_options(o);
   const std::vector<EntryFile> entries = entry_files(o);
+  std::optional<Program> program;
   const std::string usual_name = fs::path(entries[0].file).stem().string() + (o.makes_object() ? ".o" : ".so");
   if (o.output.empty()) o.output = usual_name;
   INGOT_REQUIRE(o.prefix.empty() || o.makes_object(), "--prefix: expected --emit=object, whose functions it begins the names of");
@@ -321,7 +325,7 @@ void run(CompileVerb& o) {
       show();
     };
     try {
-      is_loop ? compile_loop_text(o, options, start) : compile_files(o, entries, options, start);
+      is_loop ? compile_loop_text(o, options, start) : compile_files(o, entries, options, start, program);
     } catch (...) {
       std::cout << dump;  // whoever looks for what went wrong in a later stage
       throw;
@@ -368,7 +372,8 @@ void add_compile_verb(CLI::App& app) {
       ->default_str("embed");
   verb->add_option("--weights-from", o->weights_from, "a .safetensors file with weights that the program's file leaves out");
   verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(at_least_one());
-  verb->add_flag("--time", o->time, "say how long each stage took");
+  verb->add_flag("--time", o->time,
+                 "say how long each stage took: of what is done for several entries at once, its share of the time");
   verb->add_option("--dump-after", o->dump_after,
                    "print the program as text as it is after this stage of " + listed(stages_of(false, {}, 1)) +
                        "; what is bytes has no text");

@@ -4,9 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -24,6 +27,7 @@
 #include "compiler/maker.hpp"
 #include "compiler/object_header.hpp"
 #include "compiler/program_trace.hpp"
+#include "graph/copy.hpp"
 #include "graph/source.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
@@ -41,13 +45,18 @@
 namespace ingot {
 namespace {
 
-// What a stage's result is as text, where it has one.
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// What a stage's result is as text, where it has one: that of a graph, or of a loop program.
 std::string text_of_stage(const Program& p) { return print(p.main().graph); }
 std::string text_of_stage(const TracedProgram& p) { return print(p.traced.graph); }
-std::string text_of_stage(const loop::Lowered& l) { return to_text(l.program); }
-std::string text_of_stage(const loop::Program& p) { return to_text(p); }
-std::string text_of_stage(const Model::Code& c) { return to_text(c.run); }
-std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string("nothing is folded\n"); }
+std::string text_of_stage(const loop::Program* p) { return p ? to_text(*p) : std::string("nothing is folded\n"); }
+const loop::Program* program_of(const loop::Lowered& l) { return &l.program; }
+const loop::Program* program_of(const loop::Program& p) { return &p; }
+const loop::Program* program_of(const Model::Code& c) { return &c.run; }
+const loop::Program* program_of(const std::optional<loop::Program>& p) { return p ? &*p : nullptr; }
 
 // A loop program is its text: where everything is verified (pass/pass.hpp), what a stage made is
 // read back, and keeps the rules.
@@ -75,19 +84,96 @@ void verify_text(std::string_view stage, const Model::Code& c) {
   if (c.fold) verify_text(stage, *c.fold);
 }
 
-// Runs one stage of those of compile_stages.
+// The text of a result, to be asked for while the result is as it is. `later`: also when the next
+// stages have made something else of it.
+template <class R>
+std::function<std::string()> text_of(const R& result, bool later) {
+  if constexpr (requires { program_of(result); }) {
+    const loop::Program* p = program_of(result);
+    if (!later) return [p] { return text_of_stage(p); };
+    return [own = p ? std::make_shared<const loop::Program>(*p) : nullptr] { return text_of_stage(own.get()); };
+  } else if constexpr (requires { text_of_stage(result); }) {
+    return [&result] { return text_of_stage(result); };
+  } else {
+    return {};
+  }
+}
+
+// Stages that are done and of which nobody was told yet.
+using Untold = std::vector<StageDone>;
+
+// Runs one stage of those of compile_stages. Whoever listens is told of it at once or, where there
+// is a list for it, later.
 template <class F>
-auto stage(std::string_view name, const CompileOptions& options, const F& f) {
+auto stage(std::string_view name, const CompileOptions& options, Untold* untold, const F& f) {
   const auto start = std::chrono::steady_clock::now();
   auto result = f();
   if constexpr (requires { verify_text(name, result); })
     if (verifies()) verify_text(name, result);
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  StageDone done{name, time.count(), {}};
-  if constexpr (requires { text_of_stage(result); }) done.text = [&result] { return text_of_stage(result); };
-  if (options.after) options.after(done);
+  StageDone done{name, 0, {}};
+  if (options.after) done.text = text_of(result, untold != nullptr);
+  done.seconds = seconds_since(start);
+  if (untold) untold->push_back(std::move(done));
+  else if (options.after) options.after(done);
   return result;
 }
+template <class F>
+auto stage(std::string_view name, const CompileOptions& options, const F& f) {
+  return stage(name, options, nullptr, f);
+}
+
+// Entries that are compiled at the same time: they do not depend on each other. Whoever listens is
+// told what would be told if they were compiled one after the other, by the thread that has them
+// compiled: each stage of the first entry, then of the second, and nothing behind an error.
+class SideBySide {
+ public:
+  SideBySide(std::size_t entries, const CompileOptions& options) : after_(options.after), entries_(entries) {}
+
+  // Where an entry's stages wait to be told; null: a single one does not wait.
+  Untold* untold(std::size_t k) { return after_ && entries_.size() > 1 ? &entries_[k].untold : nullptr; }
+
+  // f(k) for every entry k, once. Then tells of all its stages, and of those that waited before;
+  // the first entry's error is rethrown. What f's stages took is told as their share of the time
+  // that they took together, so that what is told of a whole compilation adds up to its time.
+  template <class F>
+  void run(const F& f) {
+    for (Entry& e : entries_) e.before = e.untold.size();
+    const auto start = std::chrono::steady_clock::now();
+    parallel_for(0, static_cast<int64_t>(entries_.size()), 1, [&](int64_t from, int64_t to) {
+      for (int64_t k = from; k < to; k++) {
+        Entry& e = entries_[static_cast<std::size_t>(k)];
+        try {
+          f(static_cast<std::size_t>(k));
+        } catch (...) {
+          e.error = std::current_exception();
+          return;  // of those behind it nobody will hear
+        }
+      }
+    });
+    const double together = seconds_since(start);
+    double sum = 0;
+    for (const Entry& e : entries_)
+      for (std::size_t k = e.before; k < e.untold.size(); k++) sum += e.untold[k].seconds;
+    for (Entry& e : entries_) {
+      for (std::size_t k = 0; k < e.untold.size(); k++) {
+        if (k >= e.before && sum > 0) e.untold[k].seconds *= together / sum;
+        after_(e.untold[k]);
+      }
+      if (e.error) std::rethrow_exception(e.error);
+    }
+  }
+  // Of what was kept for whoever listens: it takes a part of the time, which is to be in a stage.
+  void let_go() { entries_.clear(); }
+
+ private:
+  struct Entry {
+    Untold untold = {};
+    std::size_t before = 0;  // how many of them were done before `run`
+    std::exception_ptr error = nullptr;
+  };
+  const std::function<void(const StageDone&)>& after_;
+  std::vector<Entry> entries_;
+};
 
 // The ops that the model leaves to the eager library, or to its process, each once: the same at
 // every level.
@@ -124,10 +210,19 @@ void name_weights(PendingFile& file, const std::string& library) {
 // Passes over the graph that is to be lowered, all of whose outputs the caller gets.
 std::vector<Pass> passes_for(const Graph& g) { return {dead_code_pass(), merge_equal_pass(g.outputs.size())}; }
 
-Graph simplified(const Graph& g, const CompileOptions& options) {
-  const PassScope scope({.skip = options.skip, .after = [&](const PassDone& done) {
-                           if (options.after) options.after({done.name, done.seconds, [&] { return print(done.graph); }});
-                         }});
+Graph simplified(const Graph& g, const CompileOptions& options, Untold* untold) {
+  auto start = std::chrono::steady_clock::now();
+  const auto after = [&](const PassDone& done) {
+    if (untold) {
+      const auto own = std::make_shared<const Graph>(clone(done.graph));
+      // To verify and to keep what a pass made is a part of the stage, as it is of the others.
+      untold->push_back({done.name, seconds_since(start), [own] { return print(*own); }});
+    } else if (options.after) {
+      options.after({done.name, seconds_since(start), [&] { return print(done.graph); }});
+    }
+    start = std::chrono::steady_clock::now();
+  };
+  const PassScope scope({.skip = options.skip, .after = after});
   return run_passes(g, passes_for(g));
 }
 
@@ -140,31 +235,20 @@ bool has_computations(const loop::Program& p) {
 
 // The loop programs of one entry for one processor.
 Model::Code code_for(const loop::Lowered& lowered, const std::vector<bool>& is_written, const Target& target,
-                     const CompileOptions& options) {
+                     const CompileOptions& options, Untold* untold) {
   Model::Code code;
-  code.run = stage("schedule", options, [&] {
+  code.run = stage("schedule", options, untold, [&] {
     loop::Program p = lowered.program;
     if (has_computations(p)) backend_of(target).schedule(p, target);
     return p;
   });
   if (!options.skip.contains("fold"))
-    code.fold = stage("fold", options, [&] { return loop::fold_constants(code.run, is_written); });
-  return stage("memory", options, [&] {
+    code.fold = stage("fold", options, untold, [&] { return loop::fold_constants(code.run, is_written); });
+  return stage("memory", options, untold, [&] {
     if (code.fold) loop::plan_memory(*code.fold);
     loop::plan_memory(code.run);
     return std::move(code);
   });
-}
-
-// f(k) for every k below `count`, side by side: entries do not depend on each other. One after the
-// other where somebody listens, who is told of one stage at a time.
-template <class F>
-void each_entry(std::size_t count, const CompileOptions& options, const F& f) {
-  const auto from_to = [&](int64_t from, int64_t to) {
-    for (int64_t k = from; k < to; k++) f(static_cast<std::size_t>(k));
-  };
-  if (options.after) from_to(0, static_cast<int64_t>(count));
-  else parallel_for(0, static_cast<int64_t>(count), 1, from_to);
 }
 
 // A function of the library on its way in. `names` says what the graph's inputs are to the caller.
@@ -184,8 +268,9 @@ void require_metadata(const std::map<std::string, std::string>& metadata) {
   }
 }
 
-// From loop programs on.
-void compile_lowered(std::vector<LoweredEntry> entries, const std::string& output, const CompileOptions& options) {
+// From loop programs on. `let_go`: of what the entries were made of, when they are gone.
+void compile_lowered(std::vector<LoweredEntry> entries, const std::string& output, const CompileOptions& options,
+                     const std::function<void()>& let_go = {}) {
   require_skippable(options);
   require_metadata(options.metadata);
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
@@ -206,8 +291,10 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
   for (const Target& target : options.targets) {
     Model::Level level = backend_of(target).level_for(target);
     level.codes.resize(entries.size());
-    each_entry(entries.size(), options,
-               [&](std::size_t e) { level.codes[e] = code_for(entries[e].lowered, written[e], target, options); });
+    SideBySide side_by_side(entries.size(), options);
+    side_by_side.run([&](std::size_t e) {
+      level.codes[e] = code_for(entries[e].lowered, written[e], target, options, side_by_side.untold(e));
+    });
     model.levels.push_back(std::move(level));
     for (std::size_t e = 0; e < entries.size(); e++)
       INGOT_ENSURE(model.levels.back().codes[e].run.constants.size() == model.levels[0].codes[e].run.constants.size(),
@@ -242,49 +329,52 @@ void compile_lowered(std::vector<LoweredEntry> entries, const std::string& outpu
          model.host_ops = called_ops(model.levels[0], true);
          std::vector<Object> made{generate_table(model)};
          if (const std::vector<std::string> ops = called_ops(model.levels[0], false); !ops.empty())
-           made.push_back(eager_ops(ops, options.targets[0]));
+           made.push_back(eager_ops(ops, model.levels[0].host));
          return made;
        }))
     objects.push_back(std::move(o));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] {
+    const Target& host = model.levels[0].host;
     if (is_object) {
       PendingFile header(header_of(output));
       header.write(object_header(model, options.object_prefix));
-      link_object(objects, options.targets[0], prefixed_names(options.object_prefix), library);
+      link_object(objects, host, prefixed_names(options.object_prefix), library, model.levels[0].archives);
       header.commit();
       if (weights_file) name_weights(*weights_file, library);
     } else if (options.weights == Model::Weights::Kind::appended) {
       const TemporaryFolder folder;
       const std::string without_weights = folder.path() + "/" + std::filesystem::path(output).filename().string();
-      link_library(objects, options.targets[0], without_weights);
+      link_library(objects, host, without_weights, {}, model.levels[0].archives);
       append_weights(without_weights, model, appended, output);
     } else {
-      link_library(objects, options.targets[0], library, write_library_checksum);
+      link_library(objects, host, library, write_library_checksum, model.levels[0].archives);
       if (weights_file) name_weights(*weights_file, library);
     }
     // To let go of all that was made is a part of the time, which is to be in a stage.
     objects.clear();
     model = Model();
     entries.clear();
+    if (let_go) let_go();
     return output;
   });
 }
 
-// From functional graphs on.
-void compile_parts(const std::vector<Part>& parts, const std::string& output, const CompileOptions& options) {
+// From functional graphs on. `let_go` is compile_lowered's.
+void compile_parts(const std::vector<Part>& parts, const std::string& output, const CompileOptions& options,
+                   const std::function<void()>& let_go) {
   std::vector<LoweredEntry> entries;
-  const auto lower = [&](std::size_t k) {
-    entries[k].lowered =
-        stage("lower", options, [&] { return loop::lower(entries[k].graph, parts[k].sizes, parts[k].names.is_constant); });
-  };
-  for (std::size_t k = 0; k < parts.size(); k++) {
-    // By this thread, whose passes a PassScope may skip or listen to.
-    entries.push_back({parts[k].entry, simplified(parts[k].graph, options), {}, parts[k].names});
-    if (options.after) lower(k);
-  }
-  if (!options.after) each_entry(parts.size(), options, lower);
-  compile_lowered(std::move(entries), output, options);
+  SideBySide side_by_side(parts.size(), options);
+  for (std::size_t k = 0; k < parts.size(); k++)  // by this thread, whose passes a PassScope may skip or listen to
+    entries.push_back({parts[k].entry, simplified(parts[k].graph, options, side_by_side.untold(k)), {}, parts[k].names});
+  side_by_side.run([&](std::size_t k) {
+    entries[k].lowered = stage("lower", options, side_by_side.untold(k),
+                               [&] { return loop::lower(entries[k].graph, parts[k].sizes, parts[k].names.is_constant); });
+  });
+  compile_lowered(std::move(entries), output, options, [&] {
+    side_by_side.let_go();
+    let_go();
+  });
 }
 
 // Every stage, in order: those of an entry from its graph on, and those after lowering, of a level
@@ -372,7 +462,7 @@ void compile(Program& program, const std::string& output, const CompileOptions& 
     TracedProgram& made = traced.emplace_back(stage("trace", options, [&] { return trace_program(program, e); }));
     parts.push_back({e.name, made.traced.graph, made.traced.sizes, made.names});
   }
-  compile_parts(parts, output, options);
+  compile_parts(parts, output, options, [&] { traced.clear(); });
 }
 
 void compile(const loop::Program& program, const std::map<std::string, Tensor>& constants, const std::string& output,

@@ -14,7 +14,9 @@
 namespace ingot {
 
 // The stages of a compilation in the order in which they are done, what `after` will be called
-// with. Those of single entries and of single levels are there once for each.
+// with. Those of single entries and of single levels are there once for each. Entries are lowered
+// and scheduled at the same time; `after` is told of one after the other all the same, by the
+// thread that calls `compile`, and what its stages say they took is their share of the time.
 std::vector<std::string_view> compile_stages(const CompileOptions& options, std::size_t entries = 1);
 // The same of a loop program: those that come after lowering.
 std::vector<std::string_view> compile_loop_stages(const CompileOptions& options);

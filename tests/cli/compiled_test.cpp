@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <vector>
 
@@ -202,20 +203,74 @@ TEST_F(CompiledCli, StagesAreDumpedAndNamed) {
   expect_in("this stage has no text form", bytes.err);
 }
 
-TEST_F(CompiledCli, StagesAreAllOfTheTime) {
-  const Ran r = compile("gpt_tiny", "gpt.so", "--json");
-  ASSERT_EQ(r.status, 0) << r.err;
-  const JsonDocument said(r.out, "stdout");
+// The names of the stages that --json lists, which are all of the time. A machine that does
+// something else between two stages has a time that is in none: one undisturbed run is asked for.
+std::string stages_of_all_the_time(const std::function<Ran()>& compile) {
   std::string names;
-  double sum = 0;
-  for (const Json& stage : said.root().field("stages").list()) {
-    names += stage.field("name").string() + " ";
-    EXPECT_GE(stage.field("seconds").real(), 0);
-    sum += stage.field("seconds").real();
+  double share = 0;
+  for (int tries = 0; tries < 5 && share < 0.97; tries++) {
+    const Ran r = compile();
+    EXPECT_EQ(r.status, 0) << r.err;
+    if (r.status != 0) return "";
+    const JsonDocument said(r.out, "stdout");
+    names.clear();
+    double sum = 0;
+    for (const Json& stage : said.root().field("stages").list()) {
+      names += stage.field("name").string() + " ";
+      EXPECT_GE(stage.field("seconds").real(), 0);
+      sum += stage.field("seconds").real();
+    }
+    const double all = said.root().field("seconds").real();
+    EXPECT_LE(sum, all) << "no time counts twice";
+    share = sum / all;
   }
-  EXPECT_EQ(names, "read trace dead_code merge_equal lower schedule fold memory constants codegen table link ");
-  EXPECT_GE(sum, 0.97 * said.root().field("seconds").real());
-  EXPECT_LE(sum, said.root().field("seconds").real()) << "no time counts twice";
+  EXPECT_GE(share, 0.97);
+  return names;
+}
+
+TEST_F(CompiledCli, StagesAreAllOfTheTime) {
+  EXPECT_EQ(stages_of_all_the_time([&] { return compile("gpt_tiny", "gpt.so", "--json"); }),
+            "read trace dead_code merge_equal lower schedule fold memory constants codegen table link ");
+}
+
+// What is done for the entries at once is told as if it were done for one after the other.
+TEST_F(CompiledCli, StagesOfSeveralEntriesAreAllOfTheTime) {
+  const std::string bert = golden("zoo/bert_base/model.pt2");
+  const std::string two = "compile one=" + bert + " two=" + bert + " --weights none -o " + file("two.so");
+  std::string alone;
+  for (const std::string threads : {"1", "4"}) {
+    const Ran dump = ingot(two + " --dump-after fold --threads " + threads);
+    EXPECT_EQ(stages_of_all_the_time([&] { return ingot(two + " --json --threads " + threads); }),
+              "read trace trace dead_code merge_equal lower dead_code merge_equal lower "
+              "schedule fold memory schedule fold memory constants codegen table link ");
+    ASSERT_EQ(dump.status, 0) << dump.err;
+    if (alone.empty()) alone = dump.out;
+    EXPECT_EQ(dump.out, alone) << threads;
+  }
+  EXPECT_NE(alone, "");
+}
+
+// Each entry's text is the one it has by itself, in the order of the entries, also where the next
+// stage has long changed what it was made of.
+TEST_F(CompiledCli, TextsOfSeveralEntriesAreInOrder) {
+  const std::string prefill = golden("entries/prefill.pt2"), decode = golden("entries/decode.pt2");
+  const auto dump = [&](const std::string& programs, const std::string& stage) {
+    return ingot("compile " + programs + " --threads 4 -o " + file("x.so") + " --dump-after " + stage).out;
+  };
+  for (const std::string stage : {"dead_code", "merge_equal", "lower", "schedule"}) {
+    const std::string first = dump(prefill, stage), second = dump(decode, stage);
+    EXPECT_NE(first, second) << stage;
+    EXPECT_EQ(dump(prefill + " " + decode, stage), first + second) << stage;
+  }
+}
+
+TEST_F(CompiledCli, StagesOfALoopTextAreAllOfTheTime) {
+  const Ran lowered =
+      ingot("compile " + golden("zoo/bert_base/model.pt2") + " --weights none --dump-after lower -o " + file("bert.so"));
+  ASSERT_EQ(lowered.status, 0) << lowered.err;
+  std::ofstream(file("bert.loop")) << lowered.out;
+  const std::string again = "compile " + file("bert.loop") + " --weights none --json -o " + file("loop.so");
+  EXPECT_EQ(stages_of_all_the_time([&] { return ingot(again); }), "read schedule fold memory constants codegen table link ");
 }
 
 // The first words of the lines that --time prints of stages.

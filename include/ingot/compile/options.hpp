@@ -21,7 +21,7 @@ enum class WeightsKind : uint8_t { none, embedded, external, appended };
 // A stage that is done.
 struct StageDone {
   std::string_view name;
-  double seconds = 0;
+  double seconds = 0;  // of what is done for several entries at once, its share of the time
   std::function<std::string()> text;  // its result, which takes time to print; empty: it has no text form
 };
 
