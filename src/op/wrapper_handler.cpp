@@ -54,13 +54,10 @@ Value with_aliasing(const Op& op, Args args, Value result) {
   return result;
 }
 
-// The op that reads a part of a wrapper, which is no class's business.
-bool reads_inner_tensor(const Op& op) { return op.schema.name == "inner_tensor" && op.schema.ns == "ingot"; }
-
 }  // namespace
 
 Value wrapper_handler(const Op& op, Args args) {
-  if (reads_inner_tensor(op)) return inner_tensor(args[0].tensor(), args[1].string());
+  if (op.def->result.reads_wrapper) return inner_tensor(args[0].tensor(), args[1].string());
   const std::vector<const WrapperClass*> classes = classes_of(args);
   INGOT_ENSURE(!classes.empty(), op.name, ": the wrapper layer was called without a wrapper");
   if (op.def->effects.rewires != Rewires::nothing)

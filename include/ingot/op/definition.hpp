@@ -102,9 +102,11 @@ struct OpDef {
 
   // How results are made: one of (of a node that is a program and too slow eagerly the first two:
   // eager calls on the CPU run the kernel, all else the program)
-  //   meta + kernel   the shape rule, then a function that fills the allocated results (never called on fakes)
-  //   body            a program of other ops. Form::composite: comes apart before any layer. Any other form: the op is a
-  //                   node of its own (own vjp, own listing) and the body runs at the kernel layer, on fakes too
+  //   meta + kernel   the shape rule, then a function that fills the allocated results (never
+  //                   called on fakes)
+  //   body            a program of other ops. Form::composite: comes apart before any layer. Any
+  //                   other form: the op is a node of its own (own vjp, own listing) and the body
+  //                   runs at the kernel layer, on fakes too
   //   view.geometry   views: the results' geometry over the storage of argument 0
   void (*meta)(const Call&, Outputs&) = nullptr;
   void (*kernel)(const Call&, std::span<const Tensor> results) = nullptr;
@@ -154,6 +156,7 @@ struct OpDef {
     bool uninitialised = false;  // the bytes are whatever memory held (empty and its like)
     bool may_alias = false;  // composite: whether a result is an argument, or one is written, depends on the arguments
     bool is_wrapper = false;  // a tensor of a class, made of the arguments (src/op/wrapper.hpp): no node of a graph
+    bool reads_wrapper = false;  // a part of a wrapper: the layer of wrappers answers, not the tensor's class
     bool only_moved = false;  // elements are copied and filled by the drivers of devices: one kernel does for all of them
     bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
   };

@@ -189,11 +189,12 @@ Value batch_index_select(const Batching& b) {
   const Tensor all = aten<"index_select">(b.tensor(0), dim, aten<"reshape">(b.tensor(2), Shape{-1}));
   return move_dim(split_dim(all, dim, b.size, b.sizes(2).product()), dim, 0);
 }
-// index_add, index_copy, index_fill: (self, dim, index, source or value, …). With an index of its
+// index_add, index_copy, index_fill: (self, dim, index, what is written, …). With an index of its
 // own for each member the same is a scatter.
-template <OpName Scatter>
+enum class Written : uint8_t { slices, one_value };
+template <OpName Scatter, Written What>
 Value batch_index_write(const Batching& b) {
-  const bool source = b.op.schema.args[3].name == "source";
+  constexpr bool source = What == Written::slices;
   const bool same_rank = !source || b.rank(3) == b.rank(0);
   if (b.rank(0) == 0 || !same_rank || b.rank(2) > 1 || (!source && b.batched(3))) return batch_loop(b);
   const int dim = wrap_dim(b[1].to_int64(), b.rank(0)) + 1;
@@ -251,7 +252,7 @@ constexpr OpDef kIndexSlicesOps[] = {
            if (v.need(3)) v.set(3, times_conjugate(source_gradient(v), v.arg(4)));
          },
      .saves = {{2, 3}},
-     .batch = batch_index_write<"scatter_add">},
+     .batch = batch_index_write<"scatter_add", Written::slices>},
     {.schema = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -267,13 +268,13 @@ constexpr OpDef kIndexSlicesOps[] = {
          },
      .saves = {{2}},
      .autocast = Autocast::promote,
-     .batch = batch_index_write<"scatter.src">},
+     .batch = batch_index_write<"scatter.src", Written::slices>},
     {.schema = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
      .meta = index_fill_meta,
      .kernel = index_fill_kernel,
      .vjp = [](Vjp& v) { v.set(0, index_fill_gradient(v)); },
      .saves = {{2}},
-     .batch = batch_index_write<"scatter.value">},
+     .batch = batch_index_write<"scatter.value", Written::one_value>},
     {.schema = "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
      .meta = index_fill_meta,
      .kernel = index_fill_kernel,
@@ -285,7 +286,7 @@ constexpr OpDef kIndexSlicesOps[] = {
          },
      .saves = {{2}},
      .grad = {.node_number = 1},
-     .batch = batch_index_write<"scatter.value">},
+     .batch = batch_index_write<"scatter.value", Written::one_value>},
     {.schema = "aten::take(Tensor self, Tensor index) -> Tensor",
      .meta = take_meta,
      .kernel = take_kernel,

@@ -95,7 +95,8 @@ constexpr OpDef kSparseOps[] = {
      .body = [](const Call& c) -> Value {
        throw_user_error(text("inner_tensor('", c[1].string(), "'): expected a wrapper tensor, found a plain one"));
      },
-     .grad = {.none = true}},
+     .grad = {.none = true},
+     .result = {.reads_wrapper = true}},
     {.schema = "aten::_nnz(Tensor self) -> int", .body = refuse_dense},
     {.schema = "aten::is_coalesced(Tensor self) -> bool", .body = refuse_dense},
     {.schema = "aten::_coalesce(Tensor self) -> Tensor", .body = refuse_dense, .vjp = [](Vjp& v) { v.set(0, v.grad()); }},
