@@ -1,8 +1,9 @@
 #!/bin/bash
 # Whether prose keeps to 100 columns: documents (but for code, tables, titles, and docs/status.md,
 # which a script writes), comments that have lines of their own, in C++, C, CMake, shell scripts,
-# Makefile and Python, and Python's docstrings. What is indented in a comment, such as code or how a
-# script is called, is as wide as it has to be. Prints what is longer, and then fails.
+# Makefile and Python, and Python's docstrings. What is indented in a comment is prose, too, such as
+# the entries of a list, unless it has what prose has not: signs of code, or gaps as in tables and
+# before remarks. Such a line is as wide as it has to be. Prints what is longer, and then fails.
 #   scripts/check_prose.sh [ROOT]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
@@ -13,6 +14,15 @@ files() {
 }
 
 files | perl -CSD -ne '
+  # The prose in a line of a comment that is indented; "" where it is code or a part of a table.
+  sub indented {
+    local $_ = shift;
+    s/`[^`]*`/quoted/g;
+    s/ [<>]=? -?\d+//g;  # n >= 1
+    s/\b\w+(<\w+>)?\([\w, ]*\)/call/g;
+    return /\S {2,}\S|;$|[{}=<>|\\\$]|::|->|\w\(|(^| )--?\w/ ? "" : $_;
+  }
+
   # What a line says as prose, without the mark of a comment; "" where it is something else.
   sub prose {
     local $_ = shift;
@@ -21,7 +31,7 @@ files | perl -CSD -ne '
       return $inside || /^(\||#|    )/ ? "" : $_;
     }
     if ($kind eq "hashes" || $kind eq "python") {
-      return $1 if !$inside && /^\s*# (\S.*)/;
+      return $1 ? indented($2) : $2 if !$inside && /^\s*# ( *)(\S.*)/;
       return "" if $kind ne "python";
       my $quotes = () = /"""/g;
       my ($indent, $text) = /^(\s*)(?:""")?(.*)/;
@@ -31,9 +41,13 @@ files | perl -CSD -ne '
       $inside = !$inside if $quotes % 2 && ($inside || $opens);
       return $flush ? $text : "";
     }
-    return !/clang-format|NOLINT/ && m{^\s*// (\S.*)} ? $1 : "" if !$inside && !m{^\s*/\*};
+    if (!$inside && !m{^\s*/\*}) {
+      return "" if /clang-format|NOLINT/ || !m{^\s*// ( *)(\S.*)};
+      return $1 ? indented($2) : $2;
+    }
     $inside = !m{\*/};
-    return m{\*/\s*\S} ? "" : m{^\s*+(?:/?\*+)?+ ?+(\S.*)} ? $1 : "";
+    return "" if m{\*/\s*\S} || !m{^\s*+(?:/?\*+)?+ ?+( *)(\S.*)};
+    return $1 ? indented($2 =~ s{ *\*/$}{}r) : $2;
   }
 
   chomp($file = $_);

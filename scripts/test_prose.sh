@@ -8,6 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 long=$(printf 'word %.0s' {1..25})
+code="f(${long// /, }1);"
 
 # plant FILE LINE...: the lines are a file of a tree that has no other.
 plant() {
@@ -43,13 +44,24 @@ refused docs/page.md 4 '```' "$long" '```' "- $long"
 passes docs/page.md '```' "$long" '```' "# $long" "| $long |" "    $long" "https://${long// /-}"
 passes docs/status.md "$long"  # a script writes it
 refused src/a.cpp 2 "int a;" "  // $long"
-passes src/a.cpp "//   $long" "int a;  // $long" "// NOLINTBEGIN $long" "call(\"$long\");"
+passes src/a.cpp "//   $code" "int a;  // $long" "// NOLINTBEGIN $long" "call(\"$long\");"
+# What is indented is prose where nothing of it is code, a table or a call of a program.
+refused src/a.cpp 2 "// One of" "//   - $long"
+refused src/a.cpp 3 "// One of" "//   - a word that" "//     $long"
+refused src/a.cpp 1 "//   - the words of \`$code\`, $long"
+refused src/a.cpp 1 "//   sizes >= 1 of count(n) elements; $long"
+for line in "x = $long" "scripts/a.sh --quick $long" "name    $long" "{$long}" "a::b $long" "word(1)->$long"; do
+  passes src/a.cpp "//   $line"
+  passes scripts/a.py "#   $line"
+done
 refused include/ingot/a.h 1 "/* $long */"
-refused src/a.c 2 "/* one" " * $long" " *   $long */" "int a; /* $long */"
+refused src/a.c 2 "/* one" " * $long" " *   $code */" "int a; /* $long */"
+refused src/a.c 2 "/* one" " *   - $long */"
 refused src/a.c 4 "/* one" " * two */" "f(\"$long\");" "  /* $long */"
-passes src/a.c "/* one" " *   $long" " */" "f(\"$long\");" "/* two */ f(\"$long\");"
+passes src/a.c "/* one" " *   $code" " */" "f(\"$long\");" "/* two */ f(\"$long\");"
 for file in CMakeLists.txt cmake/a.cmake scripts/a.sh Makefile .ci/run .clang-tidy tests/a.supp; do
-  refused "$file" 1 "# $long" "#   $long" "command $long  # $long"
+  refused "$file" 1 "# $long" "#   $code" "command $long  # $long"
+  refused "$file" 2 "# One of" "#   - $long"
 done
 refused scripts/a.py 1 "# $long"
 refused scripts/a.py 1 "\"\"\"$long" "    $long" "\"\"\"" "text = \"\"\"$long" "$long" "\"\"\""

@@ -2,9 +2,9 @@
 // (cmake/eager_archives.cmake): what is different there. A model runs few ops and asks for their
 // kernels alone, so
 //   - rules for gradients, vmap and lowering are left out, and with them whatever only they call;
-//   - an op is found by the linker, not by a registry: every definition of a family is a variable of its own, to which
-//     `aten<"mul.Tensor">` refers by the op's name. The linker drops every op that no other one, and no table of a model,
-//     refers to.
+//   - an op is found by the linker, not by a registry: every definition of a family is a variable
+//     of its own, to which `aten<"mul.Tensor">` refers by the op's name. The linker drops every op
+//     that no other one, and no table of a model, refers to.
 #pragma once
 
 // OpDef and Formula (op/op.hpp, op/formula.hpp).

@@ -18,8 +18,8 @@
 //     not: repeat_interleave(x, 2) repeats x. One that begins with a plain bool where another takes
 //     a number or dims has no arguments from there on: x.std(0) would mean the bool. Where another
 //     takes a symbolic number, a list is SizeList, which no number is.
-//   - Left out are ops without tensors and dtypes, of named dims, and with types that Ingot has no word for.
-//     `functions.tsv` says for each schema what became of it.
+//   - Left out are ops without tensors and dtypes, of named dims, and with types that Ingot has no
+//     word for. `functions.tsv` says for each schema what became of it.
 #pragma once
 #include <string>
 #include <string_view>

@@ -14,10 +14,9 @@
 // A call does tasks [begin, end) of the count its *_tasks function gives; tasks write disjoint
 // memory and any split gives the same bits.
 // Requires: sizes as above with out = (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1 (a
-// smaller out is
-//   allowed: the rest of the input is ignored), all of kernel, stride, dilation, groups >= 1, padding >= 0, groups
-//   dividing both channel counts; outputs overlap no input; scratch of the *_scratch_bytes given, 64-byte aligned,
-//   one for each call running at the same time.
+// smaller out is allowed: the rest of the input is ignored), all of kernel, stride, dilation,
+// groups >= 1, padding >= 0, groups dividing both channel counts; outputs overlap no input; scratch
+// of the *_scratch_bytes given, 64-byte aligned, one for each call running at the same time.
 // Owns nothing, allocates nothing.
 #pragma once
 #include <cstdint>

@@ -10,8 +10,8 @@
 // aligned, filled by fft_make_plan; it may be shared by any number of calls at once, and kept for
 // further calls of the same n and T.
 // Requires: n >= 1; each row's output either is its input exactly (in place: same address and
-// stride) or does not
-//   overlap any input; scratch of fft_scratch_bytes(n), 16-byte aligned, one for each call running at the same time.
+// stride) or does not overlap any input; scratch of fft_scratch_bytes(n), 16-byte aligned, one for
+// each call running at the same time.
 // Ensures: rows are independent; any split of [begin, end) gives the same bits. Owns nothing,
 // allocates nothing.
 #pragma once

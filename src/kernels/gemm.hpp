@@ -9,8 +9,8 @@
 // long k are added up in double (base/long_sum.hpp).
 //
 // Requires: m, n, k >= 0; C does not overlap A or B, and no two elements of C share an address;
-// scratch of at least
-//   gemm_scratch_bytes<T>(m, n, k) bytes, 64-byte aligned, one for each call that runs at the same time.
+// scratch of at least gemm_scratch_bytes<T>(m, n, k) bytes, 64-byte aligned, one for each call that
+// runs at the same time.
 // Ensures: when beta is zero C is not read (it may hold NaN or be uninitialised). k = 0 gives C =
 // beta C. Owns nothing, allocates nothing.
 #pragma once

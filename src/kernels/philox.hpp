@@ -5,9 +5,11 @@
 // The mapping, which eager and compiled code share and which must not change between releases:
 //   key     = (low 32 bits of seed, high 32 bits of seed)
 //   counter = (low, high 32 bits of block, low, high 32 bits of offset)
-//   offset  = which draw this is: a generator takes one offset for every random operator call and never reuses it
+//   offset  = which draw this is: a generator takes one offset for every random operator call and
+//             never reuses it
 //   32-bit numbers (u32, float): index i is word   i % 4 of block i / 4
-//   64-bit numbers (u64, double): index i is words 2 (i % 2), 2 (i % 2) + 1 (low, high) of block i / 2
+//   64-bit numbers (u64, double): index i is words 2 (i % 2), 2 (i % 2) + 1 (low, high)
+//                                of block i / 2
 // Uniform numbers are exact, the same bits everywhere. Normal numbers come from log, sin and cos:
 // float ones are computed in double and rounded, so they agree to the last bit but for rare ties;
 // double ones agree within 2 ulp of

@@ -9,8 +9,8 @@
 // int64_t for the maximum.
 //
 // Requires: in, out, kernel, stride, dilation >= 1, padding >= 0, out as the caller's rule (floor
-// or ceil mode) gives
-//   it; outputs overlap no input. Gradients overwrite gx. No scratch. Owns nothing, allocates nothing.
+// or ceil mode) gives it; outputs overlap no input. Gradients overwrite gx. No scratch. Owns
+// nothing, allocates nothing.
 //
 // Windows, as in PyTorch: kernel position k of output o reads input o * stride - padding + k *
 // dilation where that is inside.

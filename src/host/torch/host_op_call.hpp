@@ -4,13 +4,16 @@
 // What the arguments mean follows from the op's schema, in its order; an out= op has its results
 // before them.
 //   Tensor                      a handle; Tensor?: the address of one, or null
-//   Scalar, float               a double; optional: its address, or null; int and SymInt: an int64_t in the same way
+//   Scalar, float               a double; optional: its address, or null; int and SymInt: an int64_t
+//                               in the same way
 //   bool, dtype, layout, memory format   an int32_t; optional: its address, or null
-//   Device                      the type as an int32_t (optional: its address), then the index as an int32_t
+//   Device                      the type as an int32_t (optional: its address), then the index as an
+//                               int32_t
 //   str                         a const char*; optional: its address, or null
 //   Generator?                  the address of a generator's handle; null: the default one
-//   a list                      the address of the first element and the number of them as an int64_t; optional: the address of
-//                               that address, or null. Tensors: an array of handles, Tensor?[]: of addresses of handles
+//   a list                      the address of the first element and the number of them as an
+//                               int64_t; optional: the address of that address, or null. Tensors:
+//                               an array of handles, Tensor?[]: of addresses of handles
 // Each result is written through a pointer of its own: a new handle, or an int64_t. What an op
 // writes in place is no result.
 #pragma once
