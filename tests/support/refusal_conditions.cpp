@@ -121,7 +121,8 @@ Conditions conditions_of(const Program& p, const InputOptions& options) {
     const Op* op = find_op(s.op);
     const bool by_places = op && op->def->view.from_storage, is_inplace_view = op && op->is_inplace_view();
     c.refers_to_places |= by_places || s.out >= 0;
-    ways.resize(pool.size());
+    // A program of other ops may end with a view of what it made.
+    ways.resize(pool.size(), {.is_view = op && op->form() == Form::composite});
     std::vector<std::size_t> written;
     if (s.out >= 0) written.push_back(static_cast<std::size_t>(s.out));
     for (std::size_t a = 0; a < s.args.size(); a++)
