@@ -208,6 +208,8 @@ TEST(CompiledRandom, ProgramsThatDifferedAgree) {
   // An operand of control flow, of open size, that is written before the backward.
   const Program layers = wide_program(4310000396, {.open = true, .writes = true, .layers = true});
   EXPECT_EQ(compare_open_with_gradients(layers).agreement, Agreement::refused_operand);
+  // Gradients of attention next to a one-hot row, of doubles.
+  EXPECT_EQ(compare_compiled_with_gradients(wide_program(4460002440)).agreement, Agreement::agrees);
   // Inputs of one storage, which a library takes for apart: the write is no write through a view.
   EXPECT_EQ(open(4440009654), Agreement::agrees);
   // An input that an out= gives other sizes where nothing is recorded, at the second sizes alone.

@@ -53,6 +53,24 @@ double of_lost_weights(const Op& op, Args args) {
   });
   return off;
 }
+
+// Gradients of queries and keys pass through that of a softmax: the gradient of a weight less the
+// sum of its row, which cancel next to a one-hot row. What is left is the rounding of that sum,
+// here `rounding` by row, times weight, scale and the other operand. Nothing where the operands
+// repeat heads.
+struct LostInAttention {
+  Tensor query, key;
+};
+LostInAttention lost_in_attention(Args args, const Tensor& rounding) {
+  const Tensor query = finite(args[1].tensor().to(DType::f64)), key = finite(args[2].tensor().to(DType::f64));
+  if (query.dim() != 4 || query.size(1).value() != key.size(1).value()) return {};
+  const double scale = args[9].is_none() ? 1 / std::sqrt(static_cast<double>(query.size(3).value())) : args[9].to_double();
+  const Tensor scores = query.matmul(key.transpose(-2, -1)) * scale;
+  // Masked weights are less than these, which are at most one.
+  const Tensor weights = finite(aten<"clamp_max">((scores - args[5].tensor().to(DType::f64).unsqueeze(-1)).exp(), 1.0));
+  const Tensor lost = weights * rounding.unsqueeze(-1) * scale;
+  return {lost.matmul(key), lost.transpose(-2, -1).matmul(query)};
+}
 }  // namespace
 
 double unit_of(DType t) { return steps_of(t).at_one; }
@@ -136,7 +154,16 @@ Value Perturbing::call(const Op& op, Args args) {
   if (!r.is_tensors()) return r;
   const double lost = of_lost_weights(op, args) * (2 * drawn(seed_, 0) - 1);
   TensorList l;
-  for (const Tensor& t : r.tensors())
+  TensorList results = r.tensors();
+  if (&op == &op_ref<"_scaled_dot_product_flash_attention_for_cpu_backward">() && results[0].numel().value() > 0) {
+    const Tensor sums = aten<"sum.dim_IntList">((finite(args[0].tensor()) * finite(args[4].tensor())).abs(), Shape{-1});
+    const LostInAttention more = lost_in_attention(args, (off(sums) - sums).to(DType::f64));
+    if (more.query.defined()) {
+      results[0] = results[0] + more.query.to(results[0].dtype());
+      results[1] = results[1] + more.key.to(results[1].dtype());
+    }
+  }
+  for (const Tensor& t : results)
     l.push_back(off(lost != 0 && t.defined() && is_floating(t.dtype()) ? aten<"add.Scalar">(t, lost) : t));
   return l;
 }

@@ -16,9 +16,9 @@ double unit_of(DType t);
 // call that adds up (a reduction, a product, any op that is no formula) reads operands that are off
 // by as much: another order of its sums is off as if they were, however much they cancel. What is
 // in a backward that runs meanwhile is off likewise. gelu, logsumexp, logaddexp and gradients of
-// softmax and its logarithm, which cancel inside, are off by a unit of their operands, finite ones
-// where the result is. Sums of doubles, which nothing wider carries, are off by the rounding of
-// each partial sum as well: an operand by that of all additions after it.
+// softmax, its logarithm and attention, which cancel inside, are off by a unit of their operands,
+// finite ones where the result is. Sums of doubles, which nothing wider carries, are off by the
+// rounding of each partial sum as well: an operand by that of all additions after it.
 class Perturbing final : public Mode {
  public:
   enum Operands : uint8_t { also_of_sums, as_they_are };
