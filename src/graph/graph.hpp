@@ -68,7 +68,6 @@ enum class Role : uint8_t {
   saved,     // result of a forward, or input of its backward: what the one keeps for the other
   gradient,  // result of a backward
 };
-using InputRole = Role;  // where an input alone is meant
 inline bool is_of_input(Role r) { return r != Role::gradient; }
 inline bool is_of_result(Role r) { return r != Role::tangent; }
 

@@ -29,7 +29,7 @@ struct JointBuilder {
   }
   Node* tangent(std::string_view name, Value meta) {
     Node* n = input(name, std::move(meta));
-    n->role = InputRole::tangent;
+    n->role = Role::tangent;
     return n;
   }
   Node* call(std::string_view name, std::vector<Argument> args, const Shape& sizes, DType dtype = DType::f32) {
@@ -75,7 +75,7 @@ inline Graph random_joint(std::mt19937& random, int forward_nodes, int backward_
   const auto fake = [&] { return fake_of({static_cast<int64_t>(1 + below(30))}); };
   std::vector<Node*> forward, backward;
   for (int k = 0; k < 2; k++) forward.push_back(g.placeholder(text("primals_", k + 1)));
-  backward.push_back(g.placeholder("tangents_1", InputRole::tangent));
+  backward.push_back(g.placeholder("tangents_1", Role::tangent));
   for (Node* n : {forward[0], forward[1], backward[0]}) n->meta = fake();
   const Op &add = op_ref<"mul.Tensor">(), &mm = op_ref<"mm">();
   for (int k = 0; k < forward_nodes; k++) {
